@@ -164,10 +164,10 @@ def options_page() -> str:
     return _page(
         "Options and settings",
         "Every setting by option, environment variable and ini key.",
-        "Names in capitals are environment variables, those with `rag_` keys of the ini: of `[pytest]` in `pytest.ini`, "
-        "or of\n`[tool.pytest.ini_options]` in `pyproject.toml`. Precedence: argument of the call, marker, command line, "
-        "environment, ini,\ndefault. Paths are relative to the current folder, in the ini to the rootdir. "
-        "`ragmetrics doctor` shows the settings in force.",
+        "Names in capitals are environment variables, those with `rag_` keys of the ini: of `[pytest]` in "
+        "`pytest.ini`, or of\n`[tool.pytest.ini_options]` in `pyproject.toml`. Precedence: argument of the call, "
+        "marker, command line, environment,\nini, default. Paths are relative to the current folder, in the ini to the "
+        "rootdir. `ragmetrics doctor` shows the settings in force.",
         *(_option(option) for option in OPTIONS),
     )
 
@@ -189,10 +189,9 @@ def pytest_page() -> str:
     return _page(
         "Markers, fixtures and hooks",
         "What the plugin adds to pytest besides its options.",
-        "The plugin loads automatically; `-p ragmetrics` loads it when plugin autoloading is off, `-p no:ragmetrics` "
-        "disables it (its\nhooks in a `conftest.py` then need `@pytest.hookimpl(optionalhook=True)`). It has no "
-        "autouse fixture, adds nothing to a suite that\ndoes not use it, and sends data only to the judge, the "
-        "embedder and a shared cache that you name.",
+        "`-p ragmetrics` loads the plugin if autoloading is off, `-p no:ragmetrics` disables it (its hooks in a "
+        "`conftest.py` then need\n`@pytest.hookimpl(optionalhook=True)`). It has no autouse fixture, and sends data "
+        "only to the judge, the embedder and a shared\ncache that you name.",
         "## Markers",
         *(_entry(3, _code(name), *(_marker(line) for line in lines)) for name, lines in markers.items()),
         "## Fixtures",
@@ -275,9 +274,8 @@ def _metric(kind: type[Metric]) -> str:
     # An aspect of the table of aspects.
     if (parent := kind.__base__) in built_in_metrics() and ">>>" not in (kind.__doc__ or ""):
         rows = [row for row in _facts(kind) if row not in _facts(parent)]
-        return _entry(
-            2, kind.__name__, first, use, rows and _table(rows), f"Otherwise as `{parent.__name__}`.", also=also
-        )
+        shared = f"Otherwise as `{parent.__name__}`."
+        return _entry(2, kind.__name__, first, use, _table(rows) if rows else None, shared, also=also)
     note = described(helper).partition("\n\n")[2].partition("Parameters and errors")[0].strip() if is_made else None
     return _entry(2, kind.__name__, first, use, _calls(kind, helper), _table(_facts(kind)), rest, note, also=also)
 
@@ -371,7 +369,7 @@ def _task(kind: type[Task[Any]]) -> str:
     returned = re.sub(r"pytest_ragmetrics\.[\w.]+\.", "", answer.__name__ if type(answer) is type else str(answer))
     call = signature(kind, name=kind.__name__).replace("\n```", f" -> {returned}\n```", 1)
     places = f"Places: {_code(*kind.filled)}." if kind.filled else None
-    return _entry(3, _code(kind.__name__), described(kind), call, places, also=[kind.prompt])
+    return _entry(3, _code(kind.__name__), described(kind), call, places)
 
 
 # Public names and commands.
@@ -494,7 +492,7 @@ def _command(name: str, command: click.Command, common: set[tuple[str, str]]) ->
     rows = [row for row in _rows(command) if row not in common]
     shared = ", ".join(argument for argument, text in _rows(command) if (argument, text) in common)
     table, takes = _table(rows) if rows else None, f"{'Also takes' if rows else 'Takes'} {shared}." if shared else None
-    return _entry(2, _code(name), command.help, table, takes, also=[name.partition(" ")[2]])
+    return _entry(2, _code(name), command.help, table, takes)
 
 
 def _argument(param: Argument | click.Option) -> str:

@@ -15,17 +15,17 @@ from pytest_ragmetrics.core.errors import RagMetricsError
 
 # The docstrings of the commands: listing all of them imports none.
 _SUMMARIES = {
-    "init": "Write an example test and the settings for it; what is there already is left as it is.",
+    "init": "Write an example test and its settings; existing files are only added to.",
     "docs": "Show the documentation: a page, or the entry of a metric, an option or another name.",
-    "doctor": "Look for what keeps a judge from judging, with one request; exit with status 1 if there is something.",
-    "probe": "Say which planted faults metrics notice, or ask a judge questions whose answers are known.",
-    "cache": "Tend the answers kept on this machine.",
+    "doctor": "Check keys, settings, judge and caches, with one request; exit with 1 if something is wrong.",
+    "probe": "Report which planted faults metrics notice, or how a judge answers questions with known answers.",
+    "cache": "Maintain the local cache.",
     "generate": "Write a first golden set: questions about documents, with answers and the passages that support them.",
-    "label": "Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean().",
-    "calibrate": "Say how far the scores of a judge agree with the labels of people, and which threshold suits them.",
-    "metrics": "Print the table of metrics, in a terminal as much of it as fits.",
-    "score": "Score logged answers of any number into a file, for load_scores() and ragmetrics report.",
-    "report": "Make pages, summaries and comparisons of the JSON files of runs.",
+    "label": "Label answers of a run as good (1) or bad (0), for calibrate and Evaluation.corrected_mean().",
+    "calibrate": "Measure the agreement of a judge with human labels, and suggest a threshold.",
+    "metrics": "Print the table of metrics, cut to the terminal.",
+    "score": "Score any number of logged answers into a file, for load_scores() and ragmetrics report.",
+    "report": "Make pages, summaries and comparisons of runs.",
 }
 # The status of a shell after SIGINT.
 _INTERRUPTED = 130
@@ -52,7 +52,7 @@ def load(name: str) -> click.Command:
 #: Every command there is.
 COMMANDS = _Commands(
     "ragmetrics",
-    help="Tend what pytest-ragmetrics keeps and compares.",
+    help="Commands of pytest-ragmetrics.",
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     commands=[click.Command(name, short_help=summary) for name, summary in _SUMMARIES.items()],

@@ -71,7 +71,7 @@ def read_age(text: str) -> timedelta:
     help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)",
 )
 def run(**_: object) -> None:
-    """Tend the answers kept on this machine."""
+    """Maintain the local cache."""
 
 
 @run.result_callback()
@@ -92,7 +92,7 @@ def _store(arguments: Arguments, *, made: bool = False) -> Iterator[Store]:
 @run.add_command
 @command("stats")
 def _stats(arguments: Arguments) -> list[str]:
-    """Say what the cache contains."""
+    """Print what the cache contains."""
     with _store(arguments) as store:
         contents = store.contents()
         kib = contents.size / 1024
@@ -110,10 +110,10 @@ def _stats(arguments: Arguments) -> list[str]:
 
 @run.add_command
 @command("verify")
-@option("--remove", help="drop what is unsound")
-@argument("cassette [CASSETTE]", "check this file instead of the local cache")
+@option("--remove", help="remove invalid entries")
+@argument("cassette [CASSETTE]", "check this file instead")
 def _verify(arguments: Arguments) -> list[str]:
-    """Check the database and every entry, or those of a cassette."""
+    """Check the database and its entries, or a cassette."""
     if arguments.cassette is not None:
         return _verify_cassette(arguments.cassette)
     with _store(arguments) as store:
@@ -152,7 +152,7 @@ def _verify_cassette(file: Path) -> list[str]:
 @command("prune")
 @option("--older-than AGE", Checked(read_age), "such as 12h, 30d or 8w", required=True)
 def _prune(arguments: Arguments) -> list[str]:
-    """Drop the entries made longer ago than an age."""
+    """Remove entries older than an age."""
     with _store(arguments) as store:
         try:
             limit = datetime.now(timezone.utc) - arguments.older_than
@@ -183,7 +183,7 @@ def _export(arguments: Arguments) -> list[str]:
 @command("import")
 @argument("files FILE...", "the cassettes")
 def _import(arguments: Arguments) -> list[str]:
-    """Take over the entries of cassettes."""
+    """Add the entries of cassettes."""
     with _store(arguments, made=True) as store:
         lines = []
         for file in arguments.files:
@@ -199,7 +199,7 @@ def _import(arguments: Arguments) -> list[str]:
 @run.add_command
 @command("clear")
 def _clear(arguments: Arguments) -> list[str]:
-    """Drop everything."""
+    """Remove everything."""
     with _store(arguments) as store:
         return [f"{store.folder}: dropped {counted(store.clear(), 'entry')}"]
 

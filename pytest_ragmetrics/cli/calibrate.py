@@ -43,46 +43,43 @@ def _metric(text: str) -> str:
 @command("calibrate")
 @argument(
     "file FILE",
-    "labelled answers: .jsonl, .json or .csv with a field label, 1 for a good answer and 0 for a bad one; "
-    "or the marks that the page of a report saved",
+    "labelled answers: .jsonl, .json or .csv with a field label, 1 (good) or 0 (bad); or marks saved from a report",
 )
 @option("--limit N", Count(1), "take the first N rows")
 @option("--label-field NAME", str, "the field of the label", default="label")
 @option("--label-scale LOW HIGH", FINITE, "the worst and the best label (default: 0 1)", nargs=2, default=(0.0, 1.0))
 @option("--good-from X", FINITE, "the lowest label of a good answer (default: the middle)")
-@option(
-    "--group-field NAME", str, "names what rows have in common, such as their source (default: group, else cluster)"
-)
-@option("--metric NAME", Checked(_metric), "see ragmetrics metrics", required=True)
+@option("--group-field NAME", str, "groups dependent rows, by source for example (default: group, else cluster)")
+@option("--metric NAME", Checked(_metric), "its name, as ragmetrics metrics lists it", required=True)
 @scoring_options(seed="of the folds")
-@option("--threshold T", FINITE, "the score at which an answer passes (default: the suggested)")
+@option("--threshold T", FINITE, "the pass mark (default: the suggested one)")
 @option(
     "--aim", Choice(("balanced-accuracy", "kappa")), "what a threshold is suggested for", default="balanced-accuracy"
 )
 @option(
     "--min-kappa X",
     Number(-1, 1),
-    "exit with status 1 if the lower end of the interval of Cohen's kappa is below X, or a row is unscored",
+    "exit with 1 if the lower end of Cohen's kappa is below X, or a row is unscored",
 )
 @option(
     "--by",
     Choice(("bound", "estimate")),
-    "compare the lower end of the interval with --min-kappa (default), or the estimate alone",
+    "what --min-kappa holds: the lower end of the interval, or the estimate",
     default="bound",
 )
-@option("--fresh", help="ask the judge anew where its replies are stored")
-@option("--skip-unscored", help="let --min-kappa pass over unscored rows")
+@option("--fresh", help="do not use stored replies")
+@option("--skip-unscored", help="ignore unscored rows in --min-kappa")
 @option(
     "--vacuous",
     Choice(("skip", "count")),
-    "leave answers with nothing to check out of all figures, or count their scores",
+    "answers with nothing to check",
     default="skip",
 )
 @html_option(help="write a page")
-@option("--json FILE", output(), "write the figures, for Evaluation.corrected_mean()")
+@option("--json FILE", output(), "write figures for Evaluation.corrected_mean()")
 @option("--worst N", Count(1), "disagreements to show", default=10)
 def run(arguments: Arguments) -> CommandResult:
-    """Say how far the scores of a judge agree with the labels of people, and which threshold suits them."""
+    """Measure the agreement of a judge with human labels, and suggest a threshold."""
     if (marked := _marked(arguments)) is not None:
         return CommandResult(lines=marked, status=0)
     pace = Pace(arguments.rpm, arguments.tpm)

@@ -201,7 +201,7 @@ def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any
 
 
 def scoring_options(
-    *, seed: str | None = None, cache: str = "as ragmetrics cache has it; RAGMETRICS_CACHE=off keeps none"
+    *, seed: str | None = None, cache: str = "as ragmetrics cache; RAGMETRICS_CACHE=off for none"
 ) -> Decorator:
     """Return the options of a command that scores answers, by default what the variables of a test suite say."""
 
@@ -211,7 +211,7 @@ def scoring_options(
         return Columns.of(text) if text else NO_COLUMNS
 
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    named = "the columns of the rows that stand for fields, such as question=query,contexts=passages"
+    named = "columns for fields, such as question=query,contexts=passages"
     return together(
         judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
         embedder_option(default=stated("EMBEDDER"), help=embedder),

@@ -37,15 +37,15 @@ class NothingComparedError(RagMetricsError):
     "two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
 )
 @html_option(help="write a page of answers side by side")
-@option("--by KEY", str, "compare the values of this key of the metadata, such as model, in one file")
-@option("--value V", str, "a value of --by; give it two or three times", multiple=True)
+@option("--by KEY", str, "compare values of a metadata key, such as model, in one file")
+@option("--value V", str, "a value of --by, two or three times", multiple=True)
 @option(
     "--fail-on-worse",
-    help="exit with status 1 if a score became worse or was lost (unscored), against the first file or value",
+    help="exit with 1 if a score became worse or was lost, against the first file or value",
 )
-@option("--margin X", Number(0), "how much worse a score may become (default: 0)", default=0.0)
+@option("--margin X", Number(0), "the allowed loss (default: 0)", default=0.0)
 def diff(arguments: Arguments) -> CommandResult:
-    """Say what became better and worse between two runs, and which of two or three answers better."""
+    """Compare two runs, or the answers of two or three."""
     from pytest_ragmetrics.evaluation.score_files import read_run
     from pytest_ragmetrics.report.columns import COLUMNS
 

@@ -81,7 +81,8 @@ class Page:
             text = self.text[heading.start() : next(after, None)].rstrip()
             also = _ALSO.match(text, heading.end() - heading.start())
             named = heading[2] if also is None else f"{heading[2]} {also[1]}"
-            yield (heading[2].replace("`", ""), *_CODE.findall(named)), text
+            title = heading[2].replace("`", "")
+            yield (title, title.removeprefix("ragmetrics "), *_CODE.findall(named)), text
 
 
 def pages(folder: Traversable | None = None) -> tuple[Page, ...]:

@@ -51,7 +51,7 @@ from pytest_ragmetrics.text.unicode import printable
 
 PLUGIN = "ragmetrics"
 MODULE = "pytest_ragmetrics.plugin"
-_OWN = "default: as the settings here say"
+_OWN = "default: the settings here"
 _OLDEST_PYTEST = (8, 4)
 _ACCOUNT = re.compile(r"//[^/\s]+@")
 _QUERY = re.compile(r"(https?://[^\s?]*\?)[^\s,;)]+")
@@ -312,12 +312,12 @@ def cassette_checks(project: Project) -> Iterator[Check]:
 
 @command("doctor")
 @judge_option(help=f"{JUDGES} ({_OWN})")
-@embedder_option(help=f"asked too if one is named ({_OWN})")
+@embedder_option(help=f"checked if named ({_OWN})")
 @option("--cassette FILE", PATH, f"the recorded answers ({_OWN})")
 @option("--dir DIR", PATH, f"the folder of the cache ({_OWN})", name="cache_dir")
-@option("--json", help="print JSON for programs: version, ok, and checks with topic, ok, text and to_do")
+@option("--json", help="print JSON: version, ok, and checks with topic, ok, text and to_do")
 def run(arguments: Arguments) -> CommandResult:
-    """Look for what keeps a judge from judging, with one request; exit with status 1 if there is something."""
+    """Check keys, settings, judge and caches, with one request; exit with 1 if something is wrong."""
     project = Project(arguments)
     folder = project.path("cache_dir") or project.config.rootpath / FOLDER
     found = [

@@ -67,13 +67,13 @@ def _folder(text: str) -> Path:
 @option(
     "--skill [PATH]",
     PATH,
-    f"write a skill for coding agents, to a *.md file or a folder of skills (default: .*/skills, else {_SKILLS}) too",
+    f"also write a skill for coding agents: a *.md file or a folder (default: .*/skills, else {_SKILLS})",
     is_flag=False,
     flag_value=_HERE,
 )
-@option("--dry-run", help="only say what would be written")
+@option("--dry-run", help="print what would be written")
 def run(arguments: Arguments) -> list[str]:
-    """Write an example test and the settings for it; what is there already is left as it is."""
+    """Write an example test and its settings; existing files are only added to."""
     skill = arguments.skill or (None if arguments.dry_run else _wanted_skill(arguments.folder))
     steps = plan(arguments.folder, skill=skill)
     report = []

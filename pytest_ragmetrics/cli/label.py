@@ -44,25 +44,25 @@ _ROWS_OF_PAGE = 200
 
 
 @command("label")
-@argument("document RUN.json", "a file that --rag-json wrote")
-@option("--metric NAME", str, "the metric whose judge the labels are for", required=True)
+@argument("document RUN.json", "a file of --rag-json")
+@option("--metric NAME", str, "the metric to calibrate", required=True)
 @option(
     "-o, --output FILE.jsonl",
     output(".jsonl"),
-    "take up the labels, one JSON line each; rows that it has are passed over",
+    "the labels, one JSON line each; rows in it are skipped",
     default="labelled.jsonl",
 )
-@option("--seed N", int, "of the random order", default=0)
-@option("--limit N", Count(1), f"label N rows (default: all; of a page the next {_ROWS_OF_PAGE})")
-@html_option(help="write a page to label in a browser instead")
+@option("--seed N", int, "random order", default=0)
+@option("--limit N", Count(1), f"label N rows (default: all; a page: {_ROWS_OF_PAGE})")
+@html_option(help="write a page for labelling in a browser")
 @option(
     "--import FILE.jsonl",
     PATH,
-    "add the labels that a page exported, or another labeller's of the same queue",
+    "add labels exported from a page, or another person's of the same queue",
     name="imported",
 )
 def run(arguments: Arguments) -> CommandResult | list[str]:
-    """Label answers of a run as good (1) or bad (0), for ragmetrics calibrate and Evaluation.corrected_mean()."""
+    """Label answers of a run as good (1) or bad (0), for calibrate and Evaluation.corrected_mean()."""
     document = read_run(arguments.document)
     try:
         queue = label_queue(document, arguments.metric, seed=arguments.seed)

@@ -76,7 +76,7 @@ def use_of(kind: type[Metric]) -> str:
 
 
 @command("metrics")
-@option("--json", help="print JSON for programs, with all that is known of them")
+@option("--json", help="print JSON with every fact")
 def run(arguments: Arguments) -> Sequence[str]:
-    """Print the table of metrics, in a terminal as much of it as fits."""
+    """Print the table of metrics, cut to the terminal."""
     return metrics_json() if arguments.json else metric_table(width=terminal_width())

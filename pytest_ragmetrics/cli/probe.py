@@ -52,28 +52,28 @@ _ROWS = 20
 @command("probe")
 @argument(
     "answers [ROWS]...",
-    "right answers with their passages, into which faults are planted: .jsonl, .csv, .json, also of --rag-json",
+    "right answers with their passages, to plant faults into: .jsonl, .csv, .json, also of --rag-json",
 )
-@option("--metrics NAME,...", Checked(bounds_by_metric), "what ROWS are scored by; NAME=BOUND says which scores pass")
-@option("--rows N", Count(1), f"take at most so many of ROWS, drawn by the seed (default: {_ROWS})")
-@option("--min X", Number(0, 1), "exit with status 1 if a smaller share of the planted faults is noticed")
-@option("--dry-run", help="say how many requests ROWS take, and make none")
+@option("--metrics NAME,...", Checked(bounds_by_metric), "metrics of ROWS; NAME=BOUND sets the pass mark")
+@option("--rows N", Count(1), f"take N random ROWS (default: {_ROWS})")
+@option("--min X", Number(0, 1), "exit with 1 if a smaller share of the faults is noticed")
+@option("--dry-run", help="forecast the requests of ROWS, and make none")
 @option(
     "--kind KIND",
     Choice([*dict.fromkeys((*KINDS, *MUTANT_KINDS))]),
-    f"only these: of the judge's questions {', '.join(KINDS)}; of faults {', '.join(MUTANT_KINDS)}",
+    f"only these questions: {', '.join(KINDS)}; or faults: {', '.join(MUTANT_KINDS)}",
     multiple=True,
 )
-@option("--limit N", Count(2), "ask at most so many questions, spread over kinds and languages")
-@option("--json FILE", output(), "write figures and answers as JSON")
-@option("--min-accuracy X", Number(0, 1), "exit with status 1 if the accuracy is below X")
-@option("--min-resistance X", Number(0, 1), "exit with status 1 if the resistance is below X")
+@option("--limit N", Count(2), "ask N questions, spread over kinds and languages")
+@option("--json FILE", output(), "write figures and answers")
+@option("--min-accuracy X", Number(0, 1), "exit with 1 if the accuracy is below X")
+@option("--min-resistance X", Number(0, 1), "exit with 1 if the resistance is below X")
 @option("--prompts DIR", Checked(lambda text: prompt_folder(text, Path.cwd())), "as the setting rag_prompts")
 @scoring_options(
     seed="of the rows and faults", cache="with ROWS as ragmetrics cache has it, for the judge's questions nowhere"
 )
 def run(arguments: Arguments) -> CommandResult:
-    """Say which planted faults metrics notice, or ask a judge questions whose answers are known."""
+    """Report which planted faults metrics notice, or how a judge answers questions with known answers."""
     of_rows = bool(arguments.answers)
     others = _OF_QUESTIONS if of_rows else _OF_ROWS
     if given := [name for name in others if not any(getattr(arguments, name) is it for it in (None, False))]:

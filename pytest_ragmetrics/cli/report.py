@@ -43,20 +43,20 @@ def _baseline(text: str) -> Path | str:
 
 
 _FILES = together(
-    argument("files RUN.json...", "files of --rag-json, or of ragmetrics score (.jsonl, .parquet)"),
+    argument("files RUN.json...", "files of --rag-json or ragmetrics score (.jsonl, .parquet)"),
     option(
         "--baseline FILE",
         Checked(_baseline),
-        "show what changed since; decide regression gates of shards, with history:5 by the last 5 runs in --history",
+        "the run to compare with, for regression gates of shards; history:5: the last 5 runs in --history",
     ),
-    option("--history DIR", PATH, "the folder of --rag-history: a page shows the last 30 runs of the branch"),
+    option("--history DIR", PATH, "folder of --rag-history, for the last 30 runs on the page"),
 )
 _TEXT = option("-o, --output FILE", output(), "default: standard output")
 
 
 @group("report", no_args_is_help=False)
 def run() -> None:
-    """Make pages, summaries and comparisons of the JSON files of runs."""
+    """Make pages, summaries and comparisons of runs."""
 
 
 @run.add_command
@@ -64,7 +64,7 @@ def run() -> None:
 @_FILES
 @option("-o, --output FILE.html", output(".html"), "default: rag-report.html", default="rag-report.html")
 def _html(arguments: Arguments) -> list[str]:
-    """Write a page, of several runs as of one."""
+    """Write an HTML page, of several runs as of one."""
     from pytest_ragmetrics.report.history import history_of
 
     document, comparison, _ = _compared(arguments)
@@ -101,8 +101,8 @@ def _page(text: str) -> str:
 @command("comment")
 @_FILES
 @_TEXT
-@option("--page URL", Checked(_page), "where the page is: tests link to it")
-@option("--annotations", help="with -o: print workflow commands of GitHub at the 10 worst tests")
+@option("--page URL", Checked(_page), "the address of the page, for links")
+@option("--annotations", help="with -o: print GitHub annotations of the 10 worst tests")
 def _comment(arguments: Arguments) -> list[str]:
     """Write the comment on a pull request in Markdown, for gh or curl to post.
 
@@ -128,9 +128,9 @@ def _comment(arguments: Arguments) -> list[str]:
 @html_option(help="write it as a page")
 @option("--markdown FILE", output(), "write it as a summary")
 def _merge(arguments: Arguments) -> CommandResult:
-    """Make one run of several, such as shards; without an output it is printed as JSON.
+    """Merge several runs, such as shards; without an output, print JSON.
 
-    With --history the run is added to the folder. Exits with status 1 if a gate failed.
+    With --history the run is added to the folder. Exits with 1 if a gate failed.
     """
     from pytest_ragmetrics.runs.merge import waiting_gates
     from pytest_ragmetrics.runs.records import function_name, render_json
@@ -178,9 +178,9 @@ run.add_command(diff)
 @html_option(help="write a page (default: print a table)")
 @option("--last N", Count(1), "how many runs to show", default=30)
 @option("--branch NAME", str, "the branch to show (default: that of the latest run)")
-@option("--bounds", help="print bounds for gates, which an unchanged application breaks in 1 of 100 runs")
+@option("--bounds", help="print bounds for gates that an unchanged application breaks in 1 of 100 runs")
 def _history(arguments: Arguments) -> list[str]:
-    """Show the trends of the runs that --rag-history kept: since when, and what is flaky."""
+    """Show the trends of a --rag-history folder: what changed when, and what is flaky."""
     from pytest_ragmetrics.report.bounds import bound_lines
     from pytest_ragmetrics.report.history import read_history
     from pytest_ragmetrics.report.page import render_history

@@ -80,38 +80,38 @@ def _output(text: str) -> Path:
 
 
 @command("score")
-@argument("rows ROWS...", "logged answers: .jsonl, .csv (also with .gz) or .parquet, row by row; .json, read whole")
+@argument("rows ROWS...", "logged answers: .jsonl, .csv (also .gz), .parquet, or .json, which is read whole")
 @option(
     "--metrics NAME,...",
     Checked(bounds_by_metric),
-    "see ragmetrics metrics; NAME=BOUND says which scores pass, those at least as good",
+    "names of ragmetrics metrics; NAME=BOUND sets the pass mark",
     required=True,
 )
 @option(
     "-o, --output OUT",
     Checked(_output),
-    ".jsonl or .parquet: the scores; until all are there they are in OUT.part, from which the same command goes on",
+    "the scores, .jsonl or .parquet; an interrupted run resumes from OUT.part",
     required=True,
 )
 @scoring_options()
-@option("--votes K", Count(1), "judgements that make a score (default: 1)")
+@option("--votes K", Count(1), "judgements per score (default: 1)")
 @option("--limit N", Count(1), "take the first N rows")
-@option("--turns last|each", Checked(_turns), "of a conversation score the last answer (default), or each by itself")
+@option("--turns last|each", Checked(_turns), "score the last answer of a conversation (default), or each")
 @option(
     "--contexts-from TOOL,...",
     Checked(_tools),
-    "contexts of a turn that has none on its messages: the results of these tools, or of all (tools)",
+    "take results of these tools, or of all (tools), as contexts of turns without any",
 )
-@option("--on ray[=ADDRESS]", Checked(_cluster), "score on a cluster of Ray, or on all processors of this machine")
+@option("--on ray[=ADDRESS]", Checked(_cluster), "score on a Ray cluster, or on all processors here")
 @option(
     "--max-calls N",
     Count(1),
-    "ask judge and embedder at most so often; then rows that need more are unscored, and the exit status is 1",
+    "stop after N requests: the other rows are unscored, and the command exits with 1",
 )
-@option("--max-tokens N", Count(1), "take at most so many tokens")
-@option("--max-cost USD", Number(0), "spend at most so many dollars")
+@option("--max-tokens N", Count(1), "stop after N tokens")
+@option("--max-cost USD", Number(0), "stop after USD dollars")
 def run(arguments: Arguments) -> CommandResult:
-    """Score logged answers of any number into a file, for load_scores() and ragmetrics report."""
+    """Score any number of logged answers into a file, for load_scores() and ragmetrics report."""
     check_output(arguments.output)
     if arguments.on is not None and (arguments.rpm or arguments.tpm):
         raise ArgumentError("--rpm and --tpm count on one machine: leave them out with --on, or lower --concurrency")

@@ -145,14 +145,10 @@ def _rag_cache(request: pytest.FixtureRequest) -> CachedTransport:
 def _rag_respond() -> None:
     """Override this to return the application under test: a function from ``Sample`` to its response, async or not.
 
-    It is asked once for each test of a row: two tests over one data set ask it twice, the judge only once if they are
-    answered alike. With ``answers=3`` in the marker, or ``--rag-answers=3``, it is asked three times a row, and
-    ``sample.metadata["answer"]`` is 1, 2, 3. A rerun of a test does not ask it again. Each message of the user that
-    ends a conversation is answered in its order: ``sample.metadata`` has the ``messages`` so far with its own answers,
-    what these retrieved as ``earlier_contexts``, the ``conversation`` (the id of the row), the ``turn``, and as
-    ``session`` a name for the conversation that is held, in which one turn is asked at a time, all in one process. It
-    may be called before its test runs and from several threads; what it raises fails the test of the row, and a skip
-    skips it.
+    It is called once for each test of a row, with ``answers=3`` or ``--rag-answers=3`` three times, where
+    ``sample.metadata["answer"]`` is 1, 2, 3; a rerun does not call it again. It may be called before its test runs, and
+    from several threads. An exception fails the test of the row, and a skip skips it. A conversation that ends in
+    messages of the user is answered message by message, in one process; see ``ragmetrics docs rows``.
     """
 
 
@@ -165,7 +161,7 @@ def _rag_sample(request: pytest.FixtureRequest) -> Sample:
 
 @pytest.fixture(name="rag_scores")
 def _rag_scores(request: pytest.FixtureRequest, rag_sample: Sample) -> Scores:  # noqa: ARG001 - its row is done then
-    """Return the results of this row by metric; one that is unscored raises when it is looked up, or fails the test."""
+    """Return the results of this row by metric; looking up an unscored one raises."""
     return request.config.stash[ROWS].tests(request).scores()
 
 

@@ -29,7 +29,7 @@ def pytest_ragmetrics_make_embedder(config: pytest.Config, spec: str) -> Embedde
 
 @pytest.hookspec
 def pytest_ragmetrics_register_metrics() -> Sequence[Metric | type[Metric]] | None:
-    """Return metrics, or classes of them, that are to be known by their names wherever metrics are named."""
+    """Return metrics, or their classes, to be known by their names."""
 
 
 @pytest.hookspec(firstresult=True)
@@ -39,9 +39,9 @@ def pytest_ragmetrics_redact(text: str) -> str | None:
 
 @pytest.hookspec
 def pytest_ragmetrics_result(item: pytest.Item, record: Mapping[str, Any]) -> None:
-    """Observe a record, to push results to another system.
+    """Observe a record, to send results to another system.
 
-    Called once for each record of a test, in the process that runs the test (a worker, under xdist), when its last
-    attempt has been torn down. ``record`` is a dict of JSON builtins, as ``--rag-json`` writes it, and a copy. Gates
-    have no records. An observer that raises does no harm: the run ends with one warning that names it.
+    It is called for each record after the last attempt of its test, in the process of the test (a worker, under xdist).
+    ``record`` is a copy, a dict of JSON builtins as in ``--rag-json``. Gates have no records. An observer that raises
+    causes one warning that names it.
     """

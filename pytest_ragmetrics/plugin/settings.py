@@ -221,7 +221,7 @@ class Settings:
     cache: Literal["auto", "replay", "refresh", "off"] = _setting(
         _one_of("auto", "replay", "refresh", "off"),
         "auto",
-        "auto: ask what was never asked; replay: never ask; refresh: ask anew; off: keep nothing (default: auto).",
+        "auto: request what is not stored; replay: never; refresh: request all; off: store nothing (default: auto).",
         environment=True,
         metavar="MODE",
     )
@@ -235,15 +235,15 @@ class Settings:
     cache_url: str | None = _setting(
         _cache_url,
         None,
-        "A cache that a team shares, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
-        "(read only), redis:// or rediss://. A run with a cassette leaves it alone.",
+        "Shared cache of a team, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
+        "(read only), redis:// or rediss://. Not used with a cassette.",
         environment=True,
         metavar="URL",
     )
     cache_url_mode: Literal["read", "readwrite"] = _setting(
         _one_of("read", "readwrite"),
         "readwrite",
-        "Whether the shared cache is only read, as for pull requests of forks (default: readwrite).",
+        "Whether the shared cache is only read, for pull requests of forks (default: readwrite).",
         environment=True,
         metavar="MODE",
     )
@@ -253,45 +253,41 @@ class Settings:
     cassette: Path | None = _setting(
         paths.lasting_file,
         None,
-        "Recorded answers to read first and to commit: one JSON object a line.",
+        "Recorded answers to commit, which are read first: one JSON object a line.",
         metavar="FILE",
     )
-    cassette_keep: bool = _switch("Keep what a full run did not use in the cassette.")
+    cassette_keep: bool = _switch("Keep cassette entries that a full run did not use.")
     concurrency: int = _setting(
         _number(int, 1),
         32,
-        "How many requests may be in flight (default: 32; 4 at first to a server of your own).",
+        "Requests in flight (default: 32; 4 at first to your own server).",
         environment=True,
         metavar="N",
     )
     max_file: int = _setting(
         _number(int, 1),
         paths.MAX_FILE,
-        "How many megabytes of a data set are read, unpacked; a larger file is refused (default: 500).",
+        "Largest data set in megabytes, unpacked (default: 500).",
         environment=True,
         metavar="MB",
     )
     timeout: float = _setting(
-        _number(float, 0.001), 60.0, "How long one attempt at a request may take (default: 60).", metavar="SECONDS"
+        _number(float, 0.001), 60.0, "Time limit of one attempt at a request (default: 60).", metavar="SECONDS"
     )
-    retries: int = _setting(
-        _number(int, 0), 5, "How often a request that failed in passing is tried again (default: 5).", metavar="N"
-    )
+    retries: int = _setting(_number(int, 0), 5, "How often a temporary failure is retried (default: 5).", metavar="N")
     votes: int = _setting(
         _number(int, 1),
         1,
-        "How many independent judgements make a score, which is their mean (default: 1).",
+        "Independent judgements per score, which is their mean (default: 1).",
         metavar="K",
     )
     max_calls: int | None = _setting(
-        _number(int, 0), None, "How many requests the whole run may make, over all workers.", metavar="N"
+        _number(int, 0), None, "Most requests of the whole run, over all workers.", metavar="N"
     )
     max_tokens: int | None = _setting(
-        _number(int, 0), None, "After how many tokens, of prompts and answers, the run stops asking.", metavar="N"
+        _number(int, 0), None, "Stop after so many tokens of prompts and answers.", metavar="N"
     )
-    max_cost: float | None = _setting(
-        _number(float, 0), None, "After how many US dollars the run stops asking.", metavar="DOLLARS"
-    )
+    max_cost: float | None = _setting(_number(float, 0), None, "Stop after so many US dollars.", metavar="DOLLARS")
     rpm: int | None = _setting(
         _number(int, 1),
         None,
@@ -309,20 +305,20 @@ class Settings:
     batch: Literal["wait", "submit", "collect"] | None = _setting(
         _one_of("wait", "submit", "collect"),
         None,
-        "Ask in batches at half the price, answered within a day. wait: wait for them; submit: post them and skip the "
-        "tests that need them; collect: run the tests on what is answered, and post what follows.",
+        "Batches at half the price, answered within a day. wait: wait for them; submit: post them and skip the tests "
+        "that need them; collect: run the tests on what is answered, and post what follows.",
         environment=True,
         metavar="MODE",
     )
-    batch_fallback: bool = _switch("Ask what failed or expired in a batch at once, at the full price.", in_ini=True)
+    batch_fallback: bool = _switch("Send what failed or expired in a batch at once, at the full price.", in_ini=True)
     sentinels: int = _setting(
         _number(int, 0),
         0,
-        "How many stored answers to ask for again, to see whether the judge has changed, such as 20 (default: 0).",
+        "Stored answers to request again, to notice a changed judge, such as 20 (default: 0).",
         metavar="N",
     )
     dry_run: bool = _switch(
-        "Forecast requests, tokens, cost and what gates can find, and make no request; tests that score are skipped."
+        "Forecast requests, tokens, cost and power of gates without any request; tests that score are skipped."
     )
     mutate: tuple[str, ...] | None = _setting(
         _kinds,
@@ -346,13 +342,13 @@ class Settings:
     answers: int = _setting(
         _number(int, 1),
         1,
-        "How often rag_respond answers each row of a data set that has no response, each answer a test (default: 1).",
+        "Answers of rag_respond to each row without a response, each a test (default: 1).",
         metavar="K",
     )
     respond_threads: int = _setting(
         _number(int, 1),
         4,
-        "How many calls of a rag_respond that is not async are made at once (default: 4).",
+        "Parallel calls of a rag_respond that is not async (default: 4).",
         flag=False,
     )
     prompts: Path | None = _setting(
@@ -361,15 +357,15 @@ class Settings:
     reasons: Literal["all", "negative"] = _setting(
         _one_of("all", "negative"),
         "all",
-        "Which verdicts on claims and contexts the judge gives a reason for; negative saves tokens (default: all).",
+        "Verdicts on claims and contexts that get a reason; negative saves tokens (default: all).",
         environment=True,
         metavar="WHICH",
     )
-    cache_salt: str = _setting(_text, "", "Any text; caches with different salts share no answers.", flag=False)
+    cache_salt: str = _setting(_text, "", "Any text; different salts share no answers.", flag=False)
     report: Path | None = _setting(
         paths.html_file,
         None,
-        f"Write one self-contained HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
+        f"Write an HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
         metavar="FILE.html",
         nargs="?",
         const=DEFAULT_REPORT,
@@ -377,19 +373,19 @@ class Settings:
     report_title: str = _setting(
         _text,
         "",
-        "What the reports call the project (default: its name in pyproject.toml, else of its folder).",
+        "Name of the project in reports (default: from pyproject.toml, else the folder).",
         metavar="TITLE",
     )
     owners: str = _setting(
         _owners,
         "",
-        "Who owns the failures of a cause, which the page names: lines of CAUSE = OWNER, such as retrieval = @ana.",
+        "Owners of causes, named on the page: lines of CAUSE = OWNER, such as retrieval = @ana.",
         flag=False,
     )
     columns: str = _setting(
         _columns,
         "",
-        "Which columns of data sets stand for which fields, unless columns= says: lines of FIELD = COLUMN.",
+        "Columns of data sets without columns=: lines of FIELD = COLUMN.",
         flag=False,
     )
     json: Path | None = _setting(
@@ -398,15 +394,14 @@ class Settings:
     markdown: Path | None = _setting(
         paths.markdown_file,
         None,
-        "Write a short summary in Markdown; auto: add it to the step summary of GitHub Actions.",
+        "Write a summary in Markdown; auto: to the step summary of GitHub Actions.",
         metavar="FILE",
     )
     baseline: Path | str | None = _setting(
         baseline_of,
         None,
-        "Show what changed since the run that wrote this file with --rag-json; assert_not_worse takes it as well. "
-        "history:5 takes the last 5 runs of main in the folder of --rag-history for gates and assertions, "
-        "history:5@BRANCH those of a branch.",
+        "Earlier run to compare with, a file of --rag-json. history:5 compares gates and assertions with the last 5 "
+        "runs of main in --rag-history, history:5@BRANCH with those of a branch.",
         metavar="FILE|history:N",
     )
     blame: bool = _switch(
@@ -423,31 +418,31 @@ class Settings:
     alpha: float = _setting(
         _level,
         0.05,
-        "How often regression gates may fail, all of a run together, where nothing has changed (default: 0.05).",
+        "Probability that any regression gate of a run fails without a change (default: 0.05).",
         metavar="SHARE",
     )
     history: Path | None = _setting(
         paths.writable_folder,
         None,
-        "Add a small JSON file on this run to a folder, of which `ragmetrics report history DIR` draws trends.",
+        "Folder to add a small JSON file of this run to, for `ragmetrics report history DIR`.",
         environment=True,
         metavar="DIR",
     )
     clusters: Literal["passages", "named"] = _setting(
         _one_of("passages", "named"),
         "passages",
-        "Which rows are dependent where two runs are compared. passages: those that share a passage, or name one "
-        "cluster in their metadata; named: the latter alone (default: passages).",
+        "Dependent rows in comparisons of runs. passages: rows that share a passage or a metadata cluster; named: the "
+        "latter alone (default: passages).",
         metavar="RULE",
     )
-    digest: bool = _switch("Show failures in a few short lines each, for coding agents, instead of pytest's sections.")
+    digest: bool = _switch("Show failures in a few short lines each, for coding agents.")
     stop_when_decided: bool = _switch(
-        "Ask the rows of data sets in a random order, and no more once all gates over a set are decided.", in_ini=True
+        "Score rows in random order, until all gates over a data set are decided.", in_ini=True
     )
     seed: str = _setting(
         _text,
         "",
-        "Any text, which draws that order (default: the commit that is checked out, with a cassette always the same).",
+        "Any text, which draws that order (default: the commit; with a cassette constant).",
         environment=True,
         metavar="TEXT",
     )

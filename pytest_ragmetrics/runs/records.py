@@ -61,17 +61,15 @@ class Threshold:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """One scoring. ``score`` is ``None`` when it is unscored; ``measured`` when nothing was asserted of it.
+    """One scoring: ``score`` is ``None`` if it is unscored, ``outcome`` ``measured`` if nothing was asserted.
 
-    ``samples`` are the scores of the single votes where there were several. ``exchanges`` are kept where a reader may
-    have to look into the scoring: a failure, no score, a suspicious verdict, votes or judges that differ. ``noun`` is
-    what one verdict is about, ``complaint`` what is wrong with one that is not ok. ``disagreements`` are those of the
-    judges of a panel, in words. It is not ``asserted`` where the test ended before it compared the score with its
-    threshold, which :func:`held_to_bounds` found in other rows. It is ``used`` without a threshold of its own where it
-    is part of a table, of an asserted set or of another score, or was compared with another score. ``scale`` is the
-    lowest and the highest score of the metric, ``None`` where the score is beyond it; files of early versions lack it.
-    ``rule`` has the digests of the metric's own code and of its parameters, ``None`` in files of early versions.
-    ``blame`` says which part of the application made it worse than in the baseline, where that was asked for.
+    ``samples`` are the scores of several votes. ``exchanges`` are kept for a failure, a missing score, a suspicious
+    verdict, and votes or judges that differ; ``disagreements`` describe the latter. ``noun`` and ``complaint`` word a
+    verdict that is not ok. ``asserted`` is false if the test ended before its assertion. A record is ``used`` without a
+    threshold if it is part of a table, of an asserted set or of another score, or was compared with another score.
+    ``scale`` is ``None`` for a score beyond it. ``rule`` has the digests of the metric's own code and parameters. Files
+    of early versions lack ``scale`` and ``rule``. ``blame`` is the part of the application that made it worse than in the
+    baseline, if --rag-blame found it.
     """
 
     metric: str
@@ -99,12 +97,11 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegressionRecord(Tested):
-    """What a set shows of a drop against the baseline; figures are ``None`` where nothing was compared.
+    """The result of a regression gate; figures are ``None`` if nothing was compared.
 
-    ``before`` and ``after`` are the means of the pairs; ``new`` and ``gone`` count the rows of one run only,
-    ``rewritten`` those that ask another question. ``by`` is the field whose groups are tested beside the whole. Where
-    the baseline is several ``runs``, ``against`` is how many of what and from when, and ``left_out`` names the others.
-    ``rejudged`` says what was judged anew for it, "" if nothing was, and ``usage`` what that took. Files of early
+    ``before`` and ``after`` are the means of the pairs; ``new`` and ``gone`` count rows of one run only, ``rewritten``
+    those with another question. ``by`` is the field of the groups. ``against`` describes the ``runs`` of the baseline,
+    ``left_out`` names the others. ``rejudged`` is what was judged anew for it, at the cost of ``usage``. Files of early
     versions lack ``least``, ``silenced``, ``gates`` and ``by``.
     """
 
@@ -123,11 +120,10 @@ class RegressionRecord(Tested):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StopRecord:
-    """How much of a set a gate took that stops when it is decided: rows in the order that the ``seed`` drew.
+    """How much of a set a gate took that stops when it is decided.
 
-    ``decided_after`` is the number of rows of this order that decided it, ``None`` where all rows did or nothing is
-    decided. ``asked`` counts the rows that were answered and scored, ``spared`` those that were not needed, which saved
-    so many ``judgements``.
+    ``decided_after`` is the number of rows, in the order drawn by ``seed``, that decided it, if any. ``asked`` rows
+    were scored, ``spared`` rows and ``judgements`` were not needed.
     """
 
     seed: str | None
@@ -141,12 +137,10 @@ class StopRecord:
 class Gate:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
-    A ``regression`` is the mean change since the baseline, which must not be shown to be a drop: its ``bound`` is 0.
-    With a ``confidence`` an end of the interval is compared with ``bound``; ``inconclusive`` says what an interval with
-    the bound in it makes of the test. Scores with nothing to check are left out unless it ``counts_vacuous``.
-    ``better`` is the direction of good scores, ``None`` where only the results of the metric have it. With ``all_pass``
-    the share is that of the rows of which every answer reaches ``min_score``. ``clusters`` says whether rows that share
-    a passage are dependent, or those alone that name their cluster.
+    A ``regression`` is the mean change since the baseline, with the bound 0. With a ``confidence`` an end of the
+    interval is compared with ``bound``; ``inconclusive`` is the outcome if the bound is inside. Scores with nothing to
+    check are left out unless it ``counts_vacuous``. ``better`` is ``None`` if only results have it. ``all_pass`` counts
+    rows whose every answer passes. ``clusters`` are rows that share a passage, or that name their cluster.
     """
 
     metric: str
@@ -163,18 +157,14 @@ class Gate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateRecord(Gate):
-    """A gate and what it found.
+    """A gate and its result.
 
-    ``value`` is ``None`` where nothing was scored. ``low`` and ``high`` are the interval where one was asked for: then
-    ``low`` is what is compared with ``bound``, or ``high`` where lower scores are better. ``total`` counts the tests of
-    the set, ``n`` the scores that count (the pairs of a regression), ``unscored`` the scorings without one, and
-    ``vacuous`` the scores that were left out because there was nothing to check; ``vacuous_before`` is how many there
-    were in the baseline, of a gate that does not compare with it otherwise. ``more`` is how many further samples would
-    settle an inconclusive one (``None`` where that is unknown). With ``all_pass`` all these but ``total`` count rows.
-    The figures of a gate that may ``stop`` before all rows are scored are of the rows that decided it, and its interval
-    is for the whole set. ``shared`` is how many rows share passages, in so many ``groups``: of a regression gate
-    dependent ones, while an interval counts each row alone. ``limit`` says that so few rows, or such a bound, can never
-    pass or never fail it.
+    ``value`` is ``None`` if nothing was scored. ``low`` and ``high`` are the interval: ``low`` is compared with
+    ``bound``, or ``high`` if lower is better. ``total`` counts the tests of the set, ``n`` the scores that count (pairs
+    of a regression), ``unscored`` the missing ones, ``vacuous`` those with nothing to check, ``vacuous_before`` the
+    same in the baseline. ``more`` further samples would settle an inconclusive gate (``None`` if unknown). With
+    ``all_pass`` all but ``total`` count rows. With ``stop``, figures are of the rows that decided it. ``shared`` rows
+    share passages, in so many ``groups``. ``limit`` says why the gate can never pass or never fail.
     """
 
     better: Direction
@@ -202,10 +192,10 @@ class GateRecord(Gate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestRecord:
-    """One test and its records; ``message`` is what pytest said of a failure, a skip or an expected failure.
+    """One test and its records; ``message`` is pytest's text of a failure, a skip or an expected failure.
 
-    ``gate`` is what a test over a whole set found, which has no records of its own. ``calibration`` are the records of
-    labelled answers that a judge is held to, which count nowhere else.
+    ``gate`` is the result of a gate, which has no records. ``calibration`` has the records of labelled answers, which
+    count nowhere else.
     """
 
     __test__ = False  # for pytest, where a test module imports it
@@ -224,11 +214,10 @@ class TestRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judging:
-    """What decides the scores of a metric besides the answers: scores under another one cannot be compared.
+    """What decides the scores of a metric besides the answers; only equal ones can be compared.
 
-    ``judge`` names all judges of the run, ``prompts`` are digests by task; ``definition`` has what else matters.
-    ``served`` counts by judge the replies that name a model and its fingerprint, where the provider says more than it
-    was asked for; it changes no comparison.
+    ``judge`` has all judges of the run, ``prompts`` digests by task, ``definition`` the rest. ``served`` counts replies
+    by judge, model and fingerprint, for information.
     """
 
     judge: str
@@ -239,10 +228,10 @@ class Judging:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentinelRecord:
-    """Stored answers of a judge that a run asked for again, and what they say of a change of the judge.
+    """Stored answers of a judge that a run requested again, to notice a changed judge.
 
-    ``changed`` is the sum of their changes, each from 0 (the same verdicts) to 1. ``evidence`` is the e-value against a
-    judge that changes few of them, over this run and earlier ones, from 1 (none); ``drifts`` is whether it is enough.
+    ``changed`` is the sum of their changes, each from 0 (the same verdicts) to 1. ``evidence`` is the e-value of this
+    and earlier runs against a judge that changes few answers, from 1 (none); ``drifts`` is whether it is enough.
     """
 
     asked: int = 0
@@ -264,15 +253,12 @@ class SentinelRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:
-    """The run itself: ``settings`` are the options it ran with, ``notes`` what its summary says in words.
+    """The run: ``settings`` are its options, ``notes`` the lines of its summary.
 
-    ``warnings`` say why its scores may mean nothing, such as a judge that gives different rows the same text.
-
-    From ``project`` to ``folder`` it is where the run comes from, as :func:`pytest_ragmetrics.runs.origin.origin_of`
-    has it, "" where that is not known. ``selection`` is the paths and marks that chose its tests, ``partial`` why
-    they are not all of these ("" if they are). ``judging`` is by metric, ``sentinels`` by judge. ``skipped`` and
-    ``not_needed`` count by test function the tests without a score: skipped ones, and rows of a set that was decided
-    without them.
+    ``warnings`` say why its scores may mean nothing. ``project`` to ``folder`` say where it comes from, "" if unknown.
+    ``selection`` has the paths and marks that chose its tests, ``partial`` why they are not all. ``judging`` is by
+    metric, ``sentinels`` by judge. ``skipped`` and ``not_needed`` count tests without a score by function: skipped
+    ones, and rows that a decided set did not need.
     """
 
     started: str

@@ -104,6 +104,7 @@ def test_metrics_for_programs(call: Call) -> None:
     hits = by_name["hit_rate"]
     assert hits.pop("summary").startswith("1.0 if any relevant id")
     assert hits.pop("blind_spots").startswith("Further relevant ids")
+    assert hits.pop("use") == "Use it when one right passage is enough to answer."
     ids = ["retrieved_context_ids", "reference_context_ids"]
     plain = {"class": "HitRate", "takes": [], "asks": [], "rounds": 0, "scale": [0.0, 1.0], "better": "higher"}
     names = {"aliases": ["hit_rate@k", "hit_at_k", "hit@k"], "helper": "assert_retrieved"}

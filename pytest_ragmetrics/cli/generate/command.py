@@ -42,23 +42,21 @@ def _set(text: str) -> Path:
 
 @command("generate")
 @argument("docs DOCS...", "text files, folders of them, or a .jsonl file of passages")
-@option("-o, --output FILE.jsonl", Checked(_set), "the set; rows that are there are kept and count", required=True)
-@option("--questions N", Count(1), "how many rows it is to have")
-@judge_option(default="auto", help="the model: auto, openai:MODEL, anthropic:MODEL or MODULE:FACTORY (default: auto)")
-@option("--language NAME", Checked(_language), "such as German (default: auto, the documents')")
+@option("-o, --output FILE.jsonl", Checked(_set), "the set; existing rows are kept and counted", required=True)
+@option("--questions N", Count(1), "rows of the finished set")
+@judge_option(default="auto", help="the model, as for --rag-judge (default: auto)")
+@option("--language NAME", Checked(_language), "of the questions (default: auto, the documents')")
 @run_options(
-    requests="requests at a time (default: 32)",
+    requests="requests in flight (default: 32)",
     cache="as for `ragmetrics cache`",
     seed="which passages are asked about",
 )
-@option("--max-calls N", Count(1), "ask the judge at most so often")
-@option("--per-passage N", Count(1), "ask for a passage at most so many questions; each gets one first", default=5)
-@option("--hops N", Count(1, 2), "with 2, ask for what takes two passages together, and neither alone", default=1)
-@option(
-    "--follow-ups", help="write conversations of two questions, of which the second leaves out what the first named"
-)
-@option("--check", help="ask nothing: tell whether the rows still hold in the documents; 1 if some changed or are gone")
-@option("--fix", help="with --check, write where the passages of rows are now that moved")
+@option("--max-calls N", Count(1), "stop after N requests")
+@option("--per-passage N", Count(1), "questions per passage; each gets one first", default=5)
+@option("--hops N", Count(1, 2), "2 for questions that take two passages together", default=1)
+@option("--follow-ups", help="write conversations whose second question depends on the first")
+@option("--check", help="only check rows against the documents; exit with 1 if some changed or are gone")
+@option("--fix", help="with --check, update the places of moved passages")
 def run(arguments: Arguments) -> CommandResult:
     """Write a first golden set: questions about documents, with answers and the passages that support them."""
     if arguments.fix and not arguments.check:

@@ -59,7 +59,7 @@ class CitedVerdicts(Task[tuple[Judgement, ...]]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListClaims(ListTexts):
-    """List the claims of a text, each understandable alone; the question helps to resolve its pronouns."""
+    """List the claims of a text, each understandable alone; the question resolves pronouns."""
 
     prompt = "list_claims"
     shown = ("earlier", "question", "text")
@@ -72,7 +72,7 @@ class ListClaims(ListTexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListChosenClaims(ListTexts):
-    """List claims of a text like :class:`ListClaims`, which is of high ``atomicity`` and ``coverage``."""
+    """List claims of a chosen ``atomicity`` and ``coverage``, which are high in :class:`ListClaims`."""
 
     prompt = "list_chosen_claims"
     shown = ("earlier", "question", "text")
@@ -88,7 +88,7 @@ class ListChosenClaims(ListTexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifyClaims(CitedVerdicts):
-    """Decide which claims the contexts support, and by which of their sentences; one judgement a claim, in order."""
+    """Decide which claims the contexts support, and by which sentences; one judgement a claim, in order."""
 
     prompt = "verify_claims"
     numbered = "claims"
@@ -113,7 +113,7 @@ class ListEntities(ListTexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SelectSentences(Task[tuple[int, ...]]):
-    """Choose the context sentences needed to answer a question: 0-based indexes, none if the contexts cannot."""
+    """Choose the context sentences needed to answer a question: 0-based indexes, none if the contexts cannot answer."""
 
     prompt = "select_sentences"
     shown = ("contexts", "earlier", "question")
@@ -144,13 +144,10 @@ class JudgeContexts(Task[tuple[Judgement, ...]]):
         return tuple(decided(verdict, "relevant") for verdict in verdicts)
 
 
+# In one request: one for each context takes 7,100 tokens for eight of 2,000 characters instead of 4,100.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeUsefulness(CitedVerdicts):
-    """Decide for each context whether it was of use to arrive at an answer, and which of its sentences, in order.
-
-    One request for all: one for each would repeat instruction, question and answer, 7,100 tokens for eight contexts of
-    2,000 characters instead of 4,100.
-    """
+    """Decide which contexts were of use to arrive at an answer, and which of their sentences, in order."""
 
     prompt = "judge_usefulness"
     numbered = "contexts"
@@ -166,9 +163,9 @@ class JudgeUsefulness(CitedVerdicts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FindContradictions(CitedVerdicts):
-    """Decide for each context whether a response contradicts it, and which of its sentences; ok when it does.
+    """Decide which contexts a response contradicts, and by which sentences; ok when it does.
 
-    The question is shown where there are turns before it, in which the response is read.
+    After earlier turns the question is shown.
     """
 
     prompt = "find_contradictions"

@@ -115,7 +115,7 @@ class AnswersTask(ConversationTask[tuple[Judgement, ...]]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeTurns(AnswersTask):
-    """Decide how each answer takes up what the user says; ok unless it evades or misses that."""
+    """Decide how each answer takes up what the user says; ok unless it evades or misses it."""
 
     prompt = "judge_turns"
     favourable = "answers"
@@ -128,7 +128,7 @@ class JudgeTurns(AnswersTask):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeRole(AnswersTask):
-    """Decide which answers keep to the role of the assistant, and by which of their sentences the others leave it."""
+    """Decide which answers keep to the role of the assistant, and which sentences of the others do not."""
 
     prompt = "judge_role"
     favourable = "in role"
@@ -218,7 +218,7 @@ class ListSaid(ConversationTask[tuple[Told, ...]]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListTold(ListSaid):
-    """List what the user says that later answers have to respect; a fact that is corrected holds until then."""
+    """List the facts of the user that later answers must respect; a corrected fact holds until its correction."""
 
     prompt = "list_told"
     noun = "fact"
@@ -308,7 +308,7 @@ class JudgeKept(JudgeSaid):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeWishes(JudgeSaid):
-    """Decide what became of each wish of the user, whose outcome is the ``reference``, if any; ok when it is met."""
+    """Decide whether each wish of the user is met, or withdrawn; ``reference`` is the intended outcome."""
 
     prompt = "judge_wishes"
     numbered = "wishes"

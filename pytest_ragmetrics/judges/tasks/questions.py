@@ -23,9 +23,9 @@ from pytest_ragmetrics.text.sentences import sentence_table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
-    """Write ``count`` questions that a response answers, each with whether it is noncommittal there.
+    """Write ``count`` questions that a response answers, each with whether the response is noncommittal.
 
-    The prompt asks for different ones; equal ones are an answer too, because a short response may answer only one.
+    Equal questions are allowed, because a short response may answer only one.
     """
 
     prompt = "write_questions"
@@ -54,13 +54,10 @@ class WriteQuestions(Task[tuple[tuple[str, bool], ...]]):
         return tuple((item["question"].strip(), item["noncommittal"]) for item in written)
 
 
+# In one request: two, for phrases and questions, take 8,300 tokens for eight contexts of 2,000 characters, not 4,200.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteClosedQuestions(ListTexts):
-    """Write yes-or-no questions about the key phrases of the contexts whose answer, from the contexts, is yes.
-
-    Phrases and questions in one request: two would both show the contexts, 8,300 tokens for eight of 2,000 characters
-    instead of 4,200.
-    """
+    """Write yes-or-no questions about the key phrases of the contexts, which the contexts answer with yes."""
 
     prompt = "write_closed_questions"
     shown = ("contexts",)
@@ -74,7 +71,7 @@ class WriteClosedQuestions(ListTexts):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerQuestions(Task[tuple[Judgement, ...]]):
-    """Answer yes-or-no questions from a text alone; a judgement is ok when the text answers yes."""
+    """Answer yes-or-no questions from a text alone; ok when the answer is yes."""
 
     prompt = "answer_questions"
     numbered = "questions"
@@ -102,8 +99,8 @@ class GoldenQuestion:
 class WriteGoldenQuestion(Task[GoldenQuestion | None]):
     """Write a question that a passage answers, with its answer and the supporting sentences; ``None`` without one.
 
-    ``heading`` are the headings above the passage; ``language`` is by default that of the passage; ``written`` are the
-    questions about it that there are. A question about two passages needs both.
+    ``heading`` has the headings above the passage; ``language`` defaults to the passage's; ``written`` are the existing
+    questions about it. A question about two passages needs both.
     """
 
     prompt = "write_golden_question"
@@ -155,9 +152,9 @@ class WriteGoldenQuestion(Task[GoldenQuestion | None]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteFollowUp(WriteGoldenQuestion):
-    """Write the next question of a conversation about a passage, which only the turns before it make clear.
+    """Write the next question of a conversation about a passage, which only the ``earlier`` turns make clear.
 
-    Its answer is as of :class:`WriteGoldenQuestion`; ``earlier`` are the turns.
+    The answer is as of :class:`WriteGoldenQuestion`.
     """
 
     prompt = "write_follow_up"
@@ -171,7 +168,7 @@ class WriteFollowUp(WriteGoldenQuestion):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeGoal(Task[tuple[str, Judgement]]):
-    """Decide whether a conversation, a turn an item, reached a goal, the user's own unless given; return it too."""
+    """Decide whether a conversation reached its goal, the user's own unless given; return the goal too."""
 
     prompt = "judge_goal"
     shown = ("turns", "goal")
@@ -188,7 +185,7 @@ class JudgeGoal(Task[tuple[str, Judgement]]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListTopics(Task[tuple[tuple[str, bool], ...]]):
-    """List the topics that the user of a conversation brought up, each with whether the assistant dealt with it."""
+    """List the topics of the user, each with whether the assistant dealt with it."""
 
     prompt = "list_topics"
     shown = ("turns",)
@@ -205,7 +202,7 @@ class ListTopics(Task[tuple[tuple[str, bool], ...]]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MatchTopics(Task[tuple[int | None, ...]]):
-    """Decide for each topic to which of the allowed ones it belongs: its 0-based index, or ``None``."""
+    """Decide to which allowed topic each topic belongs: its 0-based index, or ``None``."""
 
     prompt = "match_topics"
     numbered = "topics"

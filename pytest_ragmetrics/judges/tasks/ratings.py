@@ -12,7 +12,7 @@ from pytest_ragmetrics.judges.tasks.task import Judgement, Rating, Task, decided
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Critique(Task[Judgement]):
-    """Decide whether a definition applies to a submission, given as ``(name, text)`` fields; ok when it does."""
+    """Decide whether a definition applies to a submission of ``(name, text)`` fields; ok when it does."""
 
     prompt = "critique"
     shown = ("fields",)
@@ -77,7 +77,7 @@ class RateRelevance(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateCorrectness(Rate):
-    """Rate how far a response says what the reference says; the question is shown where there are turns before it."""
+    """Rate how far a response says what the reference says; after earlier turns the question is shown."""
 
     prompt = "rate_correctness"
     shown = ("earlier", "question", "reference", "response")
@@ -102,14 +102,14 @@ class RateContexts(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewContexts(RateContexts):
-    """Rate the same in other words."""
+    """Rate as :class:`RateContexts`, in other words."""
 
     prompt = "review_contexts"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateGroundedness(Rate):
-    """Rate whether the contexts support a response as a whole; after earlier turns the question is shown, too."""
+    """Rate whether the contexts support a response as a whole; after earlier turns the question is shown."""
 
     prompt = "rate_groundedness"
     shown = ("contexts", "earlier", "question", "response")
@@ -126,14 +126,14 @@ class RateGroundedness(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewGroundedness(RateGroundedness):
-    """Rate the same in other words."""
+    """Rate as :class:`RateGroundedness`, in other words."""
 
     prompt = "review_groundedness"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateAgreement(Rate):
-    """Rate how far one answer to a question agrees with another, whichever of them is the right one."""
+    """Rate how far two answers to a question agree, whichever is right."""
 
     prompt = "rate_agreement"
     shown = ("earlier", "question", "first", "second")
@@ -146,7 +146,7 @@ class RateAgreement(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateByRubric(Rate):
-    """Choose the step, from 1 on, whose description fits a submission best."""
+    """Choose the step, from 1 on, that fits a submission best."""
 
     prompt = "rate_by_rubric"
     shown = ("fields",)
@@ -165,7 +165,7 @@ class RateByRubric(Rate):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateByCriteria(Rate):
-    """Give a submission a whole number from 0 to ``highest`` by a definition of what the numbers mean."""
+    """Rate a submission from 0 to ``highest`` by a definition."""
 
     prompt = "rate_by_criteria"
     shown = ("fields",)

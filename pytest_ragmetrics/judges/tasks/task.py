@@ -89,7 +89,7 @@ A = TypeVar("A")
 class Judgement:
     """A yes or no with its reason; ``sentences`` are 0-based indexes into the sentence table of the contexts.
 
-    ``word`` is the verdict where there are more than two, and the sentences are those of a conversation.
+    ``word`` is the verdict if there are more than two; then the sentences are of a conversation.
     """
 
     ok: bool
@@ -146,12 +146,12 @@ class Task(ABC, Generic[A]):
     filled: ClassVar[tuple[str, ...]] = ()
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the texts under test in the order a prompt shows them, without the fields that are ``None``."""
+        """Return the texts under test in the order of the prompt, without fields that are ``None``."""
         fields = ((name, getattr(self, name)) for name in self.shown)
         return tuple(block for name, value in fields if value is not None for block in show(name, value))
 
     def note(self) -> str:
-        """Return what a prompt says of these texts besides the instruction: nothing, unless there is a conversation."""
+        """Return what a prompt says of these texts, "" unless there is a conversation."""
         given = {name: getattr(self, name) for name in self.shown}
         if given.get("earlier") is not None:
             return self.on_earlier
@@ -166,7 +166,7 @@ class Task(ABC, Generic[A]):
         return self.form
 
     def entries(self) -> int | None:
-        """Return how many entries the answer has, ``None`` where the judge decides that."""
+        """Return how many entries the answer has, ``None`` if the judge decides that."""
         return None if self.numbered is None else len(getattr(self, self.numbered))
 
     def read(self, data: object) -> A:
@@ -174,7 +174,7 @@ class Task(ABC, Generic[A]):
         return self._parse(validate(data, self.schema()))
 
     def by_rule(self) -> A:
-        """Return the answer of the local judge, which compares words; raise ``JudgeError`` if it has no rule."""
+        """Return the answer of the local judge; raise :class:`JudgeError` if it has no rule."""
         raise JudgeError(f"local (heuristic) has no rule for {self.prompt}; this metric needs a model")
 
     @abstractmethod
