@@ -20,6 +20,7 @@ import pytest_ragmetrics
 from pytest_ragmetrics import cli, metrics
 from pytest_ragmetrics.cli.docs import FOLDER, Page, pages, topic_text
 from pytest_ragmetrics.cli.metrics import use_of
+from pytest_ragmetrics.core import errors
 from pytest_ragmetrics.core.public_names import module_of_names
 from pytest_ragmetrics.core.sample import ALIASES, CAMEL_CASE, FIELDS, TALKS
 from pytest_ragmetrics.datasets.rows import CONVERSATION, WRAPPERS
@@ -300,6 +301,35 @@ def test_each_line_of_the_page_by_symptom_can_be_called() -> None:
         inspect.signature(helper).bind(*call.args, **{str(word.arg): word.value for word in call.keywords})
     named = re.findall(r"^\| [^|]+ \| `(\w+)` \| ", text, re.MULTILINE)
     assert set(named) <= {kind.name for kind in built_in_metrics()}
+
+
+def _texts_of_the_code() -> Iterator[str]:
+    """Yield the texts in the package, a blank for what a format string puts in."""
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(it.value if isinstance(it, ast.Constant) else "\0" for it in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+#: What a heading has of pytest, of a name of a variable, or of the value of a field.
+FILLED = {"OPENAI_API_KEY": "\0", "OPENAI_BASE_URL": "\0", "needs a judge": "needs \0 \0"}
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code() -> None:
+    """Each is printed so, a part between dots in one text, and every class of errors is on the page."""
+    page = next(page.text for page in pages() if page.topic == "how-to/troubleshooting")
+    code = "\n".join(_texts_of_the_code())
+    shown = re.findall("^### `(.+)`$", page, re.MULTILINE)
+    assert len(shown) >= 30
+    parts = [part.strip() for text in shown[:-2] for part in text.split("...")]
+    for name, put in FILLED.items():
+        parts = [part.replace(name, put) for part in parts]
+    assert [part for part in parts if part.strip(" ,;:") and part not in code] == []
+    kinds = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, Exception)]
+    assert len(kinds) >= 11
+    assert [kind.__name__ for kind in kinds if f"`{kind.__name__}`" not in page] == []
 
 
 def test_every_metric_says_when_to_use_it_and_what_it_cannot_see() -> None:
