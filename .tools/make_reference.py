@@ -49,6 +49,7 @@ _CONTEXTS, _SIZE = 3, 600
 _CHARACTERS_A_TOKEN = 4
 #: Methods that only this package calls.
 _INTERNAL = {"sample_of", "is_of", "answers_of", "require_fields", "vacuous_score", "untrusted_texts", "is_shared_by"}
+_INTERNAL |= {"complete", "messages"}
 
 
 def markdown(docstring: str | None) -> str:
@@ -242,7 +243,7 @@ def metrics_page() -> str:
         f"- `asks` is the cost of a sample with {_CONTEXTS} contexts of {_SIZE} characters without a cache: requests "
         f"to the judge, and\n  prompt tokens of {_CHARACTERS_A_TOKEN} characters. Metrics without it ask no model.\n"
         "- `ragas_score` (`assert_ragas_score`) is the harmonic mean of several metrics.",
-        _by_needs(),
+        _by_cost(),
         *(_metric(kind) for kind in built_in_metrics()),
     )
 
@@ -253,17 +254,17 @@ def asked() -> dict[str, list[str]]:
     return {each["name"]: each["asks"] for each in json.loads("\n".join(metrics_json()))["metrics"]}
 
 
-def _by_needs() -> str:
-    """Return a table of the metrics by what they need and whom they ask, those that ask nobody first."""
-    groups: dict[tuple[str, str], list[type[Metric]]] = {}
-    for kind in built_in_metrics():
-        who = ", ".join({"judge": "a judge", "embedder": "an embedder"}[each] for each in asked()[kind.name])
-        groups.setdefault((_code(*kind.requires) or "see its entry", who or "no model"), []).append(kind)
-    lines = ["| needs | asks | metrics |", "|---|---|---|"]
-    for (needs, who), kinds in sorted(groups.items(), key=lambda group: group[0][1] != "no model"):
-        names = (_code(kind.__name__) + " (lower is better)" * (kind.better == "lower") for kind in kinds)
-        lines.append(f"| {needs} | {who} | {', '.join(names)} |")
-    return "\n".join(lines)
+def _by_cost() -> str:
+    """Return the names of the metrics that ask no judge, and of those whose lower scores are better."""
+    kinds = built_in_metrics()
+    lists = {
+        "No model": [kind for kind in kinds if not asked()[kind.name]],
+        "An embedder alone": [kind for kind in kinds if asked()[kind.name] == ["embedder"]],
+        "A judge and an embedder": [kind for kind in kinds if len(asked()[kind.name]) > 1],
+        "Lower is better": [kind for kind in kinds if kind.better == "lower"],
+    }
+    lines = (f"- {title}: {_code(*(kind.__name__ for kind in listed))}." for title, listed in lists.items())
+    return "\n".join(["By what they ask, a judge where nothing else is said:", "", *lines])
 
 
 def _metric(kind: type[Metric]) -> str:
@@ -297,15 +298,15 @@ def _calls(kind: type[Metric], helper: Any) -> str:
         if it.name not in others or it.kind is not it.KEYWORD_ONLY
     ]
     texts = (_parameter_texts([it.replace(annotation=it.empty) for it in each]) for each in (own, taken))
-    lines = map(_call, (kind.__name__, helper.__name__), texts)
-    return "```py\n" + "\n".join(lines) + "\n```"
+    made, asserted = map(_call, (kind.__name__, helper.__name__), texts)
+    fields = ", ".join(f"{name}=..." for name in kind.requires) or "..."
+    more = f"  # takes {', '.join(kind.extra_inputs)}" if kind.extra_inputs else ""
+    return f"```py\n{made}\nscore({fields}){more}\n{asserted}\n```"
 
 
 def _facts(kind: type[Metric]) -> list[tuple[str, str]]:
     usual = (kind.scale, kind.better) == ((0.0, 1.0), "higher")
     return [
-        ("needs", _code(*kind.requires)),
-        ("also takes", _code(*kind.extra_inputs)),
         ("asks", _asks(kind)),
         ("score", "" if usual else f"{kind.scale[0]:g} to {kind.scale[1]:g}, {kind.better} is better"),
         ("cannot see", kind.blind_spots),
@@ -387,11 +388,8 @@ def api_page() -> str:
     return _page(
         "Public names",
         "Every function and class to import from `pytest_ragmetrics` and `pytest_ragmetrics.metrics`.",
-        "The classes of the single metrics are in [Metrics](metrics.md).",
+        "The classes of the single metrics, and the assertion helper of each, are in [Metrics](metrics.md).",
         "## Assertions",
-        "These return the `MetricResult`, and raise `AssertionError` if it is beyond the bound. The metric's entry has "
-        "its parameters and errors.",
-        _helpers(helpers[name] for name in sorted(of_metrics)),
         *(_name(name, value) for name, value in sorted(helpers.items()) if name not in of_metrics),
         "## Errors",
         *(_class(value, level=3) for value in errors.values()),
@@ -400,20 +398,6 @@ def api_page() -> str:
         "## In `pytest_ragmetrics.metrics`",
         *(_name(name, value) for name, value in more.items()),
     )
-
-
-def _helpers(helpers: Iterable[Any]) -> str:
-    """Return a table of the helpers that are made of metrics, with their metrics and bounds."""
-    lines = ["| helper | metric |", "|---|---|"]
-    for helper in helpers:
-        kinds = [kind for kind in built_in_metrics() if kind.helper == helper.__name__]
-        taken = inspect.signature(helper).parameters.values()
-        texts = _parameter_texts(
-            [it.replace(annotation=it.empty) for it in taken if it.kind < 3 or it.name in ("min", "max")]
-        )
-        links = (f"[{kind.__name__}](metrics.md#{kind.__name__.lower()})" for kind in kinds)
-        lines.append(f"| `{helper.__name__}({', '.join(texts)})` | {', '.join(links)} |")
-    return "\n".join(lines)
 
 
 def _name(name: str, value: Any) -> str:

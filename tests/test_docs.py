@@ -308,7 +308,7 @@ def _texts_of_the_code() -> Iterator[str]:
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
-                yield "".join(it.value if isinstance(it, ast.Constant) else "\0" for it in node.values)
+                yield "".join(str(it.value) if isinstance(it, ast.Constant) else "\0" for it in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 

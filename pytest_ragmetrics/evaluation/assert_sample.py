@@ -46,10 +46,10 @@ def assert_sample(
 ) -> dict[str, MetricResult]:
     """Assert that several metrics score a sample well enough; return their results by the names given.
 
-    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. Bounds are keywords by any name of a
-    metric, or the mapping ``metrics``, whose keys may be metrics; your own are found if the hook registers them or the
-    test module has them. A bound is the least score, or the greatest where lower is better. All metrics are scored at
-    the same time and share equal requests. ``judge`` and ``embedder`` are for those given by name.
+    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. Bounds, the least score (the greatest
+    where lower is better), are keywords by any name of a metric, or the mapping ``metrics``, whose keys may be metrics;
+    your own are found if the hook registers them or the test module has them. All are scored at once and share equal
+    requests. ``judge`` and ``embedder`` are for those given by name.
 
     Raises ``AssertionError`` that explains every metric beyond its bound and names the unscored ones;
     :class:`UnscoredError` if only scores are missing; and before any request ``ValueError`` for an unknown metric, one

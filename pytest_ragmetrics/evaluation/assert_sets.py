@@ -65,16 +65,16 @@ def assert_mean(
     """Assert that the mean of scores is at least ``min`` (or at most ``max``) and return the figures.
 
     ``results`` is an :class:`Evaluation` (``metric`` names one of several), its rows, or a list of results or floats.
-    With a ``confidence`` such as 0.95 the whole interval of the mean must be on the good side of the bound. If it
-    contains the bound, the assertion is inconclusive and fails with the number of further samples that settle it in
-    about 80 % of cases; ``inconclusive="pass"`` fails only if the whole interval is on the bad side. The interval is
-    that of ``mean_bounds`` (Clopper and Pearson's for scores of 0 and 1), Student's for scores without ends. Samples
-    with the same ``metadata["cluster"]``, or name in ``clusters`` (one for each result), count as dependent. Scores
-    with nothing to check are left out and counted beside the others; ``vacuous="count"`` includes them.
+    With a ``confidence`` such as 0.95 the whole interval of the mean must be on the good side of the bound. If the
+    bound is inside, the assertion is inconclusive and fails with the number of further samples that settle it in about
+    80 % of cases; ``inconclusive="pass"`` fails only if the whole interval is on the bad side. The interval is that of
+    ``mean_bounds`` (Clopper and Pearson's for scores of 0 and 1), Student's for scores without ends. Samples with the
+    same ``metadata["cluster"]``, or name in ``clusters`` (one for each result), are dependent. Scores with nothing to
+    check are left out and counted, unless ``vacuous="count"``.
 
-    Raises ``AssertionError`` with the figures and the worst rows, :class:`UnscoredError` if no row had something to
-    check or for rows without a score (``skip_unscored=True`` leaves these out if there are others), and ``ValueError``
-    for an invalid bound or confidence.
+    Raises ``AssertionError`` with the figures and the worst rows, :class:`UnscoredError` for rows without a score
+    (unless ``skip_unscored=True``) or if no row had something to check, and ``ValueError`` for an invalid bound or
+    confidence.
 
     >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
     0.85
@@ -157,26 +157,25 @@ def assert_no_regression(
 ) -> TableComparison:
     """Assert that no metric, or none of those named, has become worse than in an earlier run.
 
-    It fails only on proof: without a change, it fails with a probability of at most ``alpha`` over all metrics
-    together, if the baseline was not chosen as the best of several runs. A stratified permutation test asks how likely
-    so low a mean is if any of the scores of a row could be today's (for one earlier run and scores of 0 and 1:
-    McNemar's exact test), with Holm's correction for several metrics, and for rows that no longer have anything to
-    check. Samples with the same ``metadata["cluster"]``, or with a shared passage unless ``rag_clusters`` is "named",
-    are taken together. Without a drop the comparison has the smallest one that such rows would have shown.
+    It fails only on proof: without a change, with a probability of at most ``alpha`` over all metrics together, unless
+    the baseline was chosen as the best of several runs. A stratified permutation test asks how likely so low a mean is
+    if any of the scores of a row could be today's (for one earlier run and scores of 0 and 1: McNemar's exact test),
+    with Holm's correction for several metrics, and for rows that no longer have anything to check. Samples with the
+    same ``metadata["cluster"]``, or with a shared passage unless ``rag_clusters`` is "named", stay together. Without a
+    drop the comparison has the smallest one that would have shown.
 
     A list of runs, the oldest first, finds more: of 50 rows, 10 % of which fail in a run, a loss of ten points in 81 %
     of cases with five runs, in 46 % with one. Runs that are partial or cannot be compared are left out by name. Several
     answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., all count.
 
-    ``by``, a key of the metadata such as "language", also tests its groups, with half of ``alpha`` for them and half
-    for the whole, and names a group that lost. Rows without the key are a group.
+    ``by``, a metadata key such as "language", also tests its groups, with half of ``alpha``, and names those that lost.
+    Rows without the key are a group.
 
-    It is inconclusive, and fails unless ``inconclusive="pass"``, with fewer than 5 rows, with less than 80 % of the
-    baseline's, with a baseline of a part of the tests, or if all runs of a list are left out. A set may grow.
+    With fewer than 5 rows, less than 80 % of the baseline's rows, a partial baseline, or all runs left out it is
+    inconclusive, and fails unless ``inconclusive="pass"``. A set may grow.
 
-    ``results``, ``baseline``, ``vacuous``, the pairing, the returned value and the other errors are those of
-    :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, and ``ValueError`` for an
-    ``alpha`` that is not between 0 and 1 or a ``by`` that no row has.
+    The rest is as in :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError``
+    for an ``alpha`` that is not between 0 and 1 or a ``by`` that no row has.
     """
     __tracebackhide__ = True
     table = results if isinstance(results, Evaluation) else _table(results)
@@ -213,15 +212,14 @@ def assert_not_worse(
     has its mean; the default is ``--rag-baseline``. Rows are paired by the id of their sample, else by question, else
     by content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
     ``-margin`` (below ``margin`` if lower is better); without a margin only a proven gain passes. A margin of 0.02
-    takes 183 rows or more even if none changes, one of 0.05 takes 72; :func:`assert_no_regression` needs no margin. It
-    is inconclusive, and fails, as that does; ``inconclusive="pass"`` fails only if the whole interval is beyond the
-    margin. Rows with nothing to check in one of the runs are not compared, unless ``vacuous="count"``.
+    takes 183 rows or more even if none changes, one of 0.05 takes 72; :func:`assert_no_regression` needs none. It is
+    inconclusive, and fails, as that does; ``inconclusive="pass"`` fails only if the whole interval is beyond. Rows with
+    nothing to check in one run are not compared, unless ``vacuous="count"``.
 
-    Returns the comparison, with the rows that are not compared: in one run only, unscored or with nothing to check in
-    one. Raises ``AssertionError`` with the rows that regressed and improved; :class:`UnscoredError` for rows that lost
-    their score (``skip_unscored=True`` leaves them out), and if no row had something to check in both runs;
-    :class:`RagMetricsError` for a file that cannot be read; and ``ValueError`` if nothing can be compared or different
-    judges scored.
+    Returns the comparison, with the rows that are not compared. Raises ``AssertionError`` with the rows that regressed
+    and improved; :class:`UnscoredError` for rows that lost their score (unless ``skip_unscored=True``), and if no row
+    had something to check in both runs; :class:`RagMetricsError` for a file that cannot be read; and ``ValueError`` if
+    nothing can be compared or different judges scored.
     """
     __tracebackhide__ = True
     check_confidence(confidence)

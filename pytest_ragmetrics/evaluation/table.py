@@ -262,14 +262,14 @@ class Evaluation(TableNames):
 
         ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
         ``tnr`` are how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
-        Without these, human labels of a random part correct the mean score, or with a ``threshold`` the pass rate
-        (prediction-powered inference, Angelopoulos et al. 2023): those in ``metadata["label"]`` or in ``labels``, a
-        file of ``ragmetrics label`` or such rows.
+        Otherwise human labels of a random part correct the mean score, or with a ``threshold`` the pass rate
+        (prediction-powered inference, Angelopoulos et al. 2023): ``metadata["label"]``, or ``labels``, a file of
+        ``ragmetrics label`` or such rows.
 
-        The interval covers the uncertainty of the judge and of the samples; samples with the same
-        ``metadata["cluster"]`` count as dependent. Raises ``ValueError`` if nothing is known of the judge, it is no
-        better than chance, or the calibration belongs to another judge, metric or threshold; :class:`UnscoredError` as
-        :meth:`mean`; and :class:`RagMetricsError` for a file or a label that cannot be read.
+        The interval covers the uncertainty of judge and samples; the same ``metadata["cluster"]`` makes samples
+        dependent. Raises ``ValueError`` if nothing is known of the judge, it is no better than chance, or the
+        calibration belongs to another judge, metric or threshold; :class:`UnscoredError` as :meth:`mean`;
+        :class:`RagMetricsError` for an unreadable file or label.
 
         >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
         >>> rows = tuple(Row(sample=Sample(), results={"brevity": result}) for result in results)

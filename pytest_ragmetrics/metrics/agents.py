@@ -87,10 +87,10 @@ class TopicAdherence(ConversationMetric):
     """How well an agent keeps to the topics it is there for.
 
     Use it when an agent answers questions that are none of its business. ``reference_topics`` are the allowed ones. The
-    first request lists the topics of the user, each with whether the agent dealt with it; the second says which are
-    allowed. Precision is the share of allowed ones among those dealt with, recall the share of those dealt with among
-    the allowed ones; ``mode="f1"`` is their harmonic mean. With nothing to take a share of: ``if_empty``, else
-    :class:`UnscoredError`. After the topic adherence of Ragas.
+    judge lists the user's topics, whether the agent dealt with each, and which are allowed. Precision is the share of
+    allowed ones among those dealt with, recall the share of those dealt with among the allowed; ``mode="f1"`` is their
+    harmonic mean. With nothing to take a share of: ``if_empty``, else :class:`UnscoredError`. After the topic adherence
+    of Ragas.
 
     >>> judge = lambda prompt: (
     ...     '{"matches": [{"number": 1, "reason": "A ferry.", "allowed": 1}]}' if "<<<topics" in prompt

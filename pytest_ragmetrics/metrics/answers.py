@@ -32,13 +32,12 @@ Rule: TypeAlias = Literal["all", "any", "majority"]
 class AnswerRelevancy(JudgedMetric):
     """How close the question is to questions that the response answers, as the mean of cosine similarities.
 
-    Use it when answers evade the question or answer another one. One request writes ``strictness`` questions, each with
-    a flag for a noncommittal response; one embedding compares them. In a conversation they continue the turns before
-    the question; equal ones count each. 0.0 if ``noncommittal`` ("all", "any" or the "majority") of the flags are set.
-    Rarely below 0; :class:`UnscoredError` for a vector of zeros. After Es et al., "RAGAS" (2023).
+    Use it when answers evade the question or answer another one. The judge writes ``strictness`` questions, each with a
+    flag for a noncommittal response; in a conversation as they would follow the earlier turns. Equal ones count each.
+    0.0 if ``noncommittal`` ("all", "any" or the "majority") of the flags are set. Rarely below 0;
+    :class:`UnscoredError` for a vector of zeros. After Es et al., "RAGAS" (2023).
 
-    A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` shows the similarity of unrelated and of
-    identical texts.
+    A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` prints the similarity of unrelated texts.
 
     >>> judge = lambda prompt: '{"questions": [{"question": "Do moths fly?", "noncommittal": false}]}'
     >>> metric = AnswerRelevancy(strictness=1, judge=judge, embedder="local")
@@ -104,12 +103,12 @@ def _shares(weights: object) -> tuple[float, float]:
 class AnswerCorrectness(JudgedMetric):
     """The F-beta of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
 
-    Use it when you have right answers and want one figure for facts and wording. A statement of the response is a true
-    positive if the reference supports it, else a false positive; a statement of the reference that the response does
-    not support is a false negative. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts ``beta`` times.
-    The similarity is the cosine of both texts, never below 0. A part of weight 0 is not requested. ``user_input``
-    resolves pronouns. 0.0 if one text has no statement; if neither has, ``if_empty``, else :class:`UnscoredError`.
-    After Ragas' answer correctness.
+    Use it when you have right answers and want one figure for facts and wording. A true positive (TP) is a statement of
+    the response that the reference supports, a false positive (FP) another one; a false negative (FN) is a statement of
+    the reference that the response does not support. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts
+    ``beta`` times. The similarity is the cosine of both texts, at least 0. A part of weight 0 is not requested.
+    ``user_input`` resolves pronouns. 0.0 if one text has no statement; if neither has: ``if_empty``, else
+    :class:`UnscoredError`. After Ragas' answer correctness.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -178,8 +177,8 @@ class SemanticSimilarity(JudgedMetric):
     Use it when you want a cheap check that an answer is about the same thing as the right one. With ``threshold``, from
     0 to 1, the score is 1.0 if the similarity reaches it, else 0.0. After Risch et al. (2021).
 
-    A bound belongs to its embedder: unrelated texts are at 0.01 with all-MiniLM-L6-v2 and at 0.73 with multilingual-e5.
-    ``ragmetrics doctor --embedder SPEC`` shows yours.
+    A bound belongs to its embedder: unrelated texts are at 0.01 with all-MiniLM-L6-v2, at 0.73 with multilingual-e5.
+    ``ragmetrics doctor --embedder SPEC`` prints yours.
 
     >>> metric = SemanticSimilarity(embedder="local")
     >>> metric.score(response="Moths fly at night.", reference="Moths fly at night.").value
@@ -266,12 +265,12 @@ assert_refusal_correct = asserting(
 class SummaryScore(JudgedMetric):
     """The share of questions about the contexts that a summary answers, and how much shorter it is.
 
-    Use it when the response is a summary, and may leave out what matters. ``response`` is the summary,
-    ``reference_contexts`` are the texts. The first request writes closed questions about key phrases, which the
-    contexts answer with yes; the second answers them from the summary. Score = answered * (1 - coeff) + conciseness *
-    coeff, where conciseness = 1 - min(len(summary), len(contexts)) / (len(contexts) + 1e-10) in characters, a run of
-    white space as one, the contexts joined by line breaks; with ``length_penalty=False`` the share alone. Without
-    questions: ``if_empty``, else :class:`UnscoredError`. After Ragas' summarization score.
+    Use it when the response is a summary, and may leave out what matters. ``reference_contexts`` are the texts. The
+    judge writes closed questions about key phrases, which the contexts answer with yes, and answers them from the
+    summary. Score = answered * (1 - coeff) + conciseness * coeff, where conciseness = 1 - min(len(summary),
+    len(contexts)) / (len(contexts) + 1e-10) in characters, a run of white space as one, contexts joined by line breaks;
+    with ``length_penalty=False`` the share alone. Without questions: ``if_empty``, else :class:`UnscoredError`. After
+    Ragas' summarization score.
 
     >>> judge = lambda prompt: (
     ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt

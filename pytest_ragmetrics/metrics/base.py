@@ -81,11 +81,11 @@ class Metric(ABC, Named):
     """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
 
     ``measure`` gets a :class:`Sample` with all it ``requires``, and returns a :class:`MetricResult` of this ``name`` on
-    this ``scale``; a failure shows its ``verdicts`` and ``reason``. It raises :class:`UnscoredError` if there is no
-    score. A metric that waits also implements :meth:`ameasure`; one that asks a judge is a :class:`JudgedMetric`.
-    Parameters are keyword-only, with defaults if its name alone is to make it; ``name`` is one of them. ``noun`` and
-    ``complaint`` word failures. The hook ``pytest_ragmetrics_register_metrics`` makes it known by name;
-    :func:`pytest_ragmetrics.metric` makes one of a function.
+    this ``scale``, with ``verdicts`` and a ``reason`` for failures, worded by ``noun`` and ``complaint``. It raises
+    :class:`UnscoredError` if there is no score. A metric that waits also implements :meth:`ameasure`; one that asks a
+    judge is a :class:`JudgedMetric`. Parameters are keyword-only, with defaults if its name alone is to make it. The
+    hook ``pytest_ragmetrics_register_metrics`` makes it known by name; :func:`pytest_ragmetrics.metric` makes one of a
+    function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"

@@ -56,15 +56,14 @@ class Contains(Metric):
     """The share of the required texts that the response contains, and of the forbidden ones that it does not.
 
     Use it when you know key facts of a right answer: a number, a name, the wording of a warning; or what it may never
-    say. A row has them as ``must_contain`` and ``must_not_contain``, a text or a list of texts each; an entry of
-    ``must_contain`` that is a list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for
-    every row. Equal texts count once.
+    say. ``must_contain`` and ``must_not_contain`` of a row are a text or a list of texts; an entry of ``must_contain``
+    that is a list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for every row. Equal
+    texts count once.
 
-    Case, quotation marks, dashes, white space, full width, markup and hyphens at the end of a line are ignored. A text
-    begins and ends with a word or a number, so that 12 is not in 112, in 1.12 or in -12, but in "$12" and "12 %";
-    scripts without spaces have no such boundary. ``reason`` has the nearest text to a missing one. ``ValueError`` if
-    nothing is required or forbidden, ``TypeError`` naming an entry that is no text; an empty list scores 1.0 and is
-    ``vacuous``.
+    Case, quotation marks, dashes, white space, full width, markup and hyphens at line ends are ignored. A text begins
+    and ends with a word or a number: 12 is not in 112, 1.12 or -12, but in "$12" and "12 %"; scripts without spaces
+    have no such boundary. ``reason`` has the nearest text to a missing one. ``ValueError`` without texts, ``TypeError``
+    naming an entry that is no text; an empty list scores 1.0, ``vacuous``.
 
     >>> metric = Contains(all=["two minutes", ["valve", "tap"]], none=["as an AI"])
     >>> result = metric.score(response="Open the valve and wait three minutes.")
@@ -185,11 +184,10 @@ def _schema(given: object, *, name: str) -> Mapping[str, Any] | bool | None:
 class ValidJSON(Metric):
     """1.0 if the response is valid JSON that fits its schema, else 0.0.
 
-    Use it when a program reads the answer. The JSON may be the whole response or be in a fence (three backticks) with
-    text around it; NaN and Infinity are no JSON. ``schema`` is a JSON schema or a pydantic model for every row; a row's
-    own ``json_schema`` replaces it. Schemas need the extra ``[json]``; references are not fetched. Each fault is a
-    verdict with its path. A response that is a mapping or a list is kept as JSON text. ``ValueError`` for an invalid
-    schema.
+    Use it when a program reads the answer. The JSON may be the whole response or in a fence (three backticks) with text
+    around it, without NaN and Infinity. ``schema``, a JSON schema or a pydantic model, is for every row; a row's
+    ``json_schema`` replaces it. Schemas need the extra ``[json]``; references are not fetched. Each fault is a verdict
+    with its path. A response that is a mapping or a list is kept as JSON text. ``ValueError`` for an invalid schema.
 
     >>> schema = {"properties": {"price": {"type": "number"}}, "required": ["unit"]}
     >>> result = ValidJSON(schema=schema).score(response='{"price": "12"}')
@@ -279,8 +277,7 @@ class NoSecrets(Metric):
 
     Use it when passages, prompts or tools may contain keys. It finds API keys of OpenAI, Anthropic, Google, AWS and
     others, tokens of GitHub, GitLab, Slack and package indexes, bearer and JSON web tokens, private keys, and the
-    values of OPENAI_API_KEY and ANTHROPIC_API_KEY. A verdict has the place and the first characters of a secret; no
-    output has more.
+    values of OPENAI_API_KEY and ANTHROPIC_API_KEY. No output has more of a secret than its first characters.
 
     >>> (verdict,) = NoSecrets().score(response="Use sk-proj-0123456789abcdefghij here.").verdicts
     >>> verdict.text, verdict.reason

@@ -108,14 +108,14 @@ def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextCl
 class Faithfulness(ContextClaimsMetric):
     """The share of the response's claims that the contexts support.
 
-    Use it when answers state things that the retrieved passages do not say. ``unit="sentences"`` takes the sentences of
-    the response as its claims, in one request. ``user_input`` resolves pronouns. Without contexts the score is 0.0.
-    Without claims, as in a refusal, it is ``if_empty``, else :class:`UnscoredError`; a turn of a conversation is
-    vacuous then. :class:`ContextRecall` shares the second request. After Es et al., "RAGAS" (2023).
+    Use it when answers state things that the retrieved passages do not say. ``unit="sentences"`` takes the sentences as
+    claims, in one request. ``user_input`` resolves pronouns. Without contexts: 0.0. Without claims, as in a refusal:
+    ``if_empty``, else :class:`UnscoredError`; a turn of a conversation is vacuous. :class:`ContextRecall` shares the
+    second request. After Es et al., "RAGAS" (2023).
 
-    In a conversation one more request looks for unsupported claims: contexts of earlier turns support them too, what
-    only the user says is not counted, and an earlier answer is no evidence; ``history="none"`` takes the contexts of
-    the turn alone.
+    In a conversation one more request looks for unsupported claims in the contexts of earlier turns, which count. What
+    only the user says is not counted, and earlier answers are no evidence. ``history="none"`` takes the turn's contexts
+    alone.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -274,12 +274,11 @@ class FactualCorrectness(JudgedMetric):
     """How far the response and the reference support each other's claims.
 
     Use it when you have right answers, and want to know which facts are wrong and which are missing. Precision is the
-    share of the response's claims that the reference supports, recall the share of the reference's claims that the
-    response supports; ``mode="f1"`` is their F-beta, where recall counts ``beta`` times. ``atomicity="low"`` keeps
-    together what a sentence says, ``coverage="low"`` counts the main statements alone; both need a language model.
-    ``user_input`` resolves pronouns. A response without claims has an F-beta of 0.0; otherwise a text without claims
-    scores ``if_empty``, else raises :class:`UnscoredError`. After Ragas' factual correctness, which defaults to low
-    degrees; here its two directions are apart.
+    share of the response's claims that the reference supports, recall the reverse; ``mode="f1"`` is their F-beta, where
+    recall counts ``beta`` times. ``atomicity="low"`` keeps a sentence together, ``coverage="low"`` counts main
+    statements alone; both need a language model. ``user_input`` resolves pronouns. A response without claims has an
+    F-beta of 0.0; any other text without claims: ``if_empty``, else :class:`UnscoredError`. After Ragas' factual
+    correctness, whose degrees default to low; here its two directions are apart.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -360,10 +359,9 @@ class NoiseSensitivity(JudgedMetric):
     """The share of the response's claims that are wrong because a context has them; lower is better.
 
     Use it when answers repeat wrong facts of the passages they were given. A context is relevant if it supports a claim
-    of the reference. ``mode="relevant"`` counts a claim that the reference does not support and a relevant context
-    does, ``mode="irrelevant"`` one that only irrelevant contexts support. ``user_input`` resolves pronouns. If a text
-    has no claim, the score is ``if_empty``, else :class:`UnscoredError`. After RAGChecker (Ru et al., 2024), as in
-    Ragas.
+    of the reference. ``mode="relevant"`` counts claims that a relevant context supports and the reference does not,
+    ``mode="irrelevant"`` those that only irrelevant contexts support. ``user_input`` resolves pronouns. If either text
+    has no claims: ``if_empty``, else :class:`UnscoredError`. After RAGChecker (Ru et al., 2024), as in Ragas.
 
     >>> yes = '{"number": %d, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> def judge(prompt):

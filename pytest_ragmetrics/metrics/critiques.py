@@ -31,9 +31,9 @@ class AspectCritique(AnyFieldsMetric):
     ``good`` the wanted answer, 1 or 0; ``name`` alone chooses a predefined aspect. ``strictness`` independent requests,
     an odd number, decide by majority. After the critiques of Ragas.
 
-    The judge sees what there is of ``user_input``, ``response``, ``retrieved_contexts``, ``reference`` and
-    ``reference_contexts``, and every turn of a conversation; there must be a response, or an answer in one of the
-    turns. A subclass for other fields names them: ``requires = ("user_input",)``.
+    The judge sees ``user_input``, ``response``, ``retrieved_contexts``, ``reference``, ``reference_contexts`` and all
+    turns of a conversation, as far as given; there must be a response, or an answer in a turn. A subclass for other
+    fields names them: ``requires = ("user_input",)``.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "verdict": "yes"}'
     >>> AspectCritique(name="politeness", definition="Is it polite?", judge=judge).score(response="Please wait.").value
@@ -184,10 +184,10 @@ FEWEST_STEPS, MOST_STEPS = 2, 100
 class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
-    Use it when you can describe what a bad, a fair and a good answer look like. ``steps`` describes each step, from the
-    worst, number 1, to the best: a list, or a mapping by number; without them each row has its own as ``rubric`` or, as
-    in Ragas, ``rubrics``. The judge sees what :class:`AspectCritique` shows. ``reason`` has the number of the step;
-    ``name`` distinguishes several rubrics. After the rubric scores of Ragas.
+    Use it when you can describe what a bad, a fair and a good answer look like. ``steps`` describes each step from the
+    worst, number 1, on: a list, or a mapping by number; without them a row has its own as ``rubric`` or, as in Ragas,
+    ``rubrics``. The judge sees what :class:`AspectCritique` shows. ``reason`` has the step; ``name`` distinguishes
+    several rubrics. After the rubric scores of Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -314,10 +314,10 @@ def _criteria(given: object, *, name: str = "criteria") -> tuple[str, ...]:
 class CriteriaMet(AnyFieldsMetric):
     """The share of the criteria of a row that it meets, as a judge decides on each.
 
-    Use it when every question has demands of its own: "It names the deadline.", "It says that fees may apply." A row
-    has them as ``criteria``, a text or a list of texts; those of the metric are for every row. Each is a request and a
-    verdict. The judge sees what :class:`AspectCritique` shows. An empty list scores 1.0 and is ``vacuous``; no criteria
-    at all is a ``ValueError``.
+    Use it when every question has demands of its own: "It names the deadline.", "It says that fees may apply."
+    ``criteria`` of a row is a text or a list of texts; those of the metric are for every row. Each is a request and a
+    verdict. The judge sees what :class:`AspectCritique` shows. An empty list scores 1.0, ``vacuous``; none at all is a
+    ``ValueError``.
 
     >>> judge = lambda prompt: '{"reason": "It says so.", "verdict": "yes"}'
     >>> result = CriteriaMet(judge=judge).score(response="By May 3.", criteria=["It names a date.", "It is short."])

@@ -82,10 +82,9 @@ class DialogueMetric(JudgedMetric):
 class KnowledgeRetention(DialogueMetric):
     """The share of the user's facts that later answers respect.
 
-    Use it when a chat asks again for what the user has already said, or contradicts it. The first request lists the
-    facts with their turns; the second says which of them an answer asks for again or contradicts, and in which
-    sentences. A fact holds until the user corrects it. 1.0 and vacuous without facts, or without an answer after them.
-    After the knowledge retention of DeepEval.
+    Use it when a chat asks again for what the user has already said, or contradicts it. The judge lists the facts, and
+    which of them an answer asks for again or contradicts, in which sentences. A fact holds until the user corrects it.
+    1.0 and vacuous without facts, or without an answer after them. After the knowledge retention of DeepEval.
 
     >>> told = '{"facts": [{"turn": 1, "fact": "The user eats no meat.", "replaces": 0}]}'
     >>> kept = '{"facts": [{"number": 1, "reason": "It is meat.", "sentences": [2], "verdict": "contradicted"}]}'
@@ -129,11 +128,10 @@ Declined: TypeAlias = Literal["count", "skip"]
 class ConversationCompleteness(DialogueMetric):
     """The share of the user's wishes that a conversation meets.
 
-    Use it when chats end before the user has what they came for. ``reference`` is the intended outcome, if there is
-    one. The first request lists what the user wants to know or have done; the second decides whether an answer, or a
-    call of a tool, meets it. A withdrawn wish is not counted; ``declined="skip"`` also leaves out one that the
-    assistant says it cannot or may not meet. 1.0 and vacuous without wishes. After the conversation completeness of
-    DeepEval.
+    Use it when chats end before the user has what they came for. The judge lists what the user wants to know or have
+    done, and whether an answer, or a call of a tool, meets it; ``reference`` is the intended outcome. A withdrawn wish
+    is not counted, with ``declined="skip"`` neither is one that the assistant says it cannot or may not meet. 1.0 and
+    vacuous without wishes. After the conversation completeness of DeepEval.
 
     >>> wishes = '{"wishes": [{"turn": 1, "wish": "Opening hours"}]}'
     >>> became = '{"wishes": [{"number": 1, "reason": "They are given.", "sentences": [2], "verdict": "met"}]}'
@@ -285,9 +283,8 @@ class RoleAdherence(DialogueMetric):
     """The share of the answers of a conversation that keep to the role of the assistant.
 
     Use it when an assistant does what its instructions forbid, or falls out of character. The role is ``role``, else
-    ``chatbot_role`` or ``role`` of the sample, else the first system message; it is part of the instruction to the
-    judge, so take none from users. What it does not mention is in role. One request covers 20 exchanges. After the role
-    adherence of DeepEval.
+    ``chatbot_role`` or ``role`` of the sample, else the first system message. It instructs the judge, so take none from
+    users. What it does not mention is in role. One request covers 20 exchanges. After the role adherence of DeepEval.
 
     >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "", "sentences": [2], "verdict": "out of role"}]}'
     >>> messages = [{"role": "user", "content": "Which shares?"}, {"role": "assistant", "content": "Those of Lund."}]

@@ -38,11 +38,11 @@ class GroundingMetric(Metric):
 class LexicalGrounding(GroundingMetric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
-    Use it when you want a free smoke test for answers to a wrong document. On human-labelled answers 0.4-0.6 % of the
+    Use it when you want a free smoke test for answers to a wrong document. Of human-labelled answers 0.4-0.6 % of the
     faithful ones are below 0.40, and 98-100 % of those compared with contexts of another question; most ordinary
-    hallucinations are not. Words are compared without function words and by rough stems, in any language; Han and kana
-    by pairs of characters, Thai, Lao, Khmer and Burmese by runs of four or five. Every occurrence counts; each
-    different word has one verdict. ``history`` is as in :class:`Faithfulness`. No content words: 1.0, vacuous.
+    hallucinations are not. Function words are left out and rough stems compared, in any language: Han and kana by pairs
+    of characters, Thai, Lao, Khmer and Burmese by runs of four or five. Every occurrence counts; each different word
+    has one verdict. ``history`` is as in :class:`Faithfulness`. No content words: 1.0, vacuous.
 
     >>> LexicalGrounding().score(response="Otters sleep afloat.", retrieved_contexts="A sea otter can float.").reason
     'Found 1 of 3 content words'
@@ -136,10 +136,10 @@ class NamesAligned(GroundingMetric):
     """Share of the proper names of ``response`` all of whose words are found in one of ``retrieved_contexts``.
 
     Use it when answers may name people, places or products that no passage names. Names are acronyms and words with
-    capitals inside a sentence (Marie Curie) or inside a word; a name may be inflected, shorter than in its source, or
+    capitals inside a sentence (Marie Curie) or inside a word; they may be inflected, shorter than in the source, or
     abbreviated (WHO, St. for Saint). Not checked: the first word of a sentence, months, headings, sentences in capitals
-    or title case; in German, where nouns have capitals, names of one word. Scripts without capitals show no names.
-    ``history`` is as in :class:`Faithfulness`. No names: 1.0, vacuous.
+    or title case; in German, where nouns have capitals, names of one word; scripts without capitals. ``history`` is as
+    in :class:`Faithfulness`. No names: 1.0, vacuous.
 
     >>> context = "The physicist Marie Curie moved to France in 1891."
     >>> result = NamesAligned().score(response="In France, Curie met Pierre Loti.", retrieved_contexts=context)

@@ -27,12 +27,12 @@ class QuotedSpansAlignment(Metric):
     """The fraction of quoted spans in the response that are found in one of the contexts.
 
     Use it when answers quote, and a quotation may be altered or invented. A span has at least ``min_span_words`` words.
-    ``matching="verbatim"`` overlooks white space, case (unless ``casefold=False``), typography and markup;
-    ``"editorial"`` also ellipses, bracketed changes and punctuation at the ends. A span that no context has is not
-    counted if it is in one of the ``allowed`` texts or in ``user_input`` (in a conversation: what the user says),
-    unless a colon or a word like "says" right beside it attributes it. One in English title case, or beside a word like
-    "novel", is labelled as a title or a name; ``titles="skip"`` does not count it. ``history`` is as in
-    :class:`Faithfulness`. Without a span the score is 1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``.
+    ``matching="verbatim"`` ignores white space, case (unless ``casefold=False``), typography and markup;
+    ``"editorial"`` also ellipses, bracketed changes and punctuation at the ends. Not counted: spans that no context has
+    and that are in ``allowed`` or in ``user_input`` (in a conversation: what the user says), unless a colon or a word
+    like "says" right beside attributes them. A span in English title case, or beside a word like "novel", is labelled
+    as a title or name; ``titles="skip"`` does not count it. ``history`` is as in :class:`Faithfulness`. Without spans:
+    1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',

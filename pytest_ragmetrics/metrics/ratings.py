@@ -92,10 +92,10 @@ class ResponseGroundedness(DualRating):
     """How far the contexts support the response, rated 0, 1 or 2 by two differently worded requests.
 
     Use it when :class:`Faithfulness` costs too much, and one grade of the whole answer is enough. The score is the mean
-    of the ratings, each divided by 2. After earlier turns the judge also sees ``user_input``. A turn of a conversation
-    below 1.0, or without contexts, is rated once more with the contexts of earlier turns and what the user says; the
-    better mean counts. ``history="none"`` takes its own contexts alone. After the response groundedness of Nvidia in
-    Ragas, without its special cases.
+    of the ratings, each divided by 2. After earlier turns the judge also sees ``user_input``. A turn below 1.0, or
+    without contexts, is rated again with earlier contexts and what the user says; the better mean counts.
+    ``history="none"`` takes its own contexts alone. After the response groundedness of Nvidia in Ragas, without its
+    special cases.
 
     >>> judge = lambda prompt: '{"reason": "All of it.", "rating": 2}'
     >>> metric = ResponseGroundedness(judge=judge)

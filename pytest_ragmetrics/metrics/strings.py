@@ -227,10 +227,10 @@ class BleuScore(ReferenceMetric):
 
     Use it when you compare with published BLEU figures, as for translations. The geometric mean of the precisions of
     runs of 1 to 4 words, as far as there are any so long, with exponential smoothing, times the brevity penalty
-    (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is one of sacrebleu's: 13a, intl, zh, char, none; "auto"
-    is 13a, or char if the reference is written without spaces. ``kwargs``, as in Ragas, are those of
-    ``sacrebleu.corpus_bleu`` and take precedence: ``smooth_method``, ``smooth_value``, ``force``, ``lowercase``,
-    ``tokenize`` and ``use_effective_order``, which is true by default.
+    (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is 13a, intl, zh, char or none of sacrebleu; "auto" is
+    13a, or char for a reference without spaces. ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_bleu`` and
+    take precedence: ``smooth_method``, ``smooth_value``, ``force``, ``lowercase``, ``tokenize`` and
+    ``use_effective_order`` (default true).
 
     >>> BleuScore().score(response="The pump needs two minutes.", reference="The pump needs two minutes.").value
     1.0
@@ -305,11 +305,10 @@ class RougeScore(ReferenceMetric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
     Use it when you compare with published ROUGE figures, as for summaries. ``rouge_type`` is rouge1 to rouge4, the
-    length of the runs, or rougeL (rougeLsum, line by line), the longest sequence of words that both have in this order.
-    ``mode`` is fmeasure, precision (of the response) or recall (of the reference). Words are runs of letters and digits
-    without case, in any script; ``use_stemmer=True`` stems those in Latin letters as English ones (Lin, 2004;
-    rouge-score). rougeL takes time in proportion to the product of the lengths. :class:`UnscoredError` if neither text
-    has a run of words so long.
+    length of the runs, or rougeL (rougeLsum, line by line), the longest common sequence of words. ``mode`` is fmeasure,
+    precision (of the response) or recall (of the reference). Words are runs of letters and digits without case, in any
+    script; ``use_stemmer=True`` stems Latin ones as English (Lin, 2004; rouge-score). rougeL takes time in proportion
+    to the product of the lengths. :class:`UnscoredError` if neither text has a run of words so long.
 
     >>> RougeScore().score(response="The pump needs two minutes.", reference="It needs two minutes.").value
     0.6666666666666665

@@ -77,15 +77,15 @@ class ToolCallAccuracy(ToolCallMetric):
     """The mean share of right arguments over the calls of the reference, if the right tools were called; else 0.0.
 
     Use it when you know which tools answer a question. ``match="exact"`` requires the same tools in the same order,
-    "any order" (or ``strict_order=False``) the same tools, "superset" those of the reference and perhaps others,
-    "subset" no others; its score is the mean over the calls made, and 1.0 without any. More than ``max_calls`` calls
-    score 0.0. With wrong tools no arguments are compared: by default one extra call is 0.0, while :class:`ToolCallF1`
-    says how much is right.
+    "any order" (or ``strict_order=False``) the same tools, "superset" at least those of the reference, "subset" no
+    others; its score is the mean over the calls made, 1.0 without any. More than ``max_calls`` calls score 0.0. With
+    wrong tools no arguments are compared: one extra call is 0.0 by default, while :class:`ToolCallF1` says how much is
+    right.
 
     Except for "exact", calls of a name are paired so that the most arguments are right. A pair scores the share of the
-    reference's arguments whose value is equal as JSON (1 is 1.0, but not "1" or true); further arguments are ignored,
-    except that a call without arguments in the reference must have none. ``arg_comparison``, a metric of ``response``
-    and ``reference`` or its name, scores unequal values as texts. After Ragas' tool call accuracy.
+    reference's arguments that are equal as JSON (1 is 1.0, but not "1" or true). Further arguments are ignored, unless
+    the reference has none. ``arg_comparison``, a metric of ``response`` and ``reference`` or its name, scores unequal
+    values as texts. After Ragas' tool call accuracy.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo", "days": 2}}
     >>> ToolCallAccuracy().score(
