@@ -39,8 +39,8 @@ class FromWorker:
     ``tasks`` are those that each metric asked a judge, ``deselected`` and ``left_out`` count the tests that were not
     run. ``used`` is what it used of the cassette, ``spent`` of the budget, ``remote`` of the shared cache, ``forecast``
     what it would ask for. ``served`` are the models that answered each metric, ``sentinels`` what it asked again.
-    ``waits`` are the seconds that it waited, by what for. ``gates`` are the sets of gates that it collected, ``mutants``
-    is what became of those of its rows. ``metrics`` are those that scored, where some may score again.
+    ``waits`` are the seconds that it waited, by cause. ``gates`` are the sets of gates that it collected, ``mutants``
+    what became of those of its rows, ``metrics`` those that scored, where some may score again.
     """
 
     tasks: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -68,8 +68,8 @@ class Record:
     verdict that is not ok. ``asserted`` is false if the test ended before its assertion. A record is ``used`` without a
     threshold if it is part of a table, of an asserted set or of another score, or was compared with another score.
     ``scale`` is ``None`` for a score beyond it. ``rule`` has the digests of the metric's own code and parameters. Files
-    of early versions lack ``scale`` and ``rule``. ``blame`` is the part of the application that made it worse than in the
-    baseline, if --rag-blame found it.
+    of early versions lack ``scale`` and ``rule``. ``blame`` is the part of the application that made it worse than in
+    the baseline, if --rag-blame found it.
     """
 
     metric: str

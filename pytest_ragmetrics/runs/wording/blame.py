@@ -58,7 +58,7 @@ new answer, new passages 0.00, judged again 0.00'
     if parts and blame.again:
         parts[-1] += f", judged again {' and '.join(f'{score:.2f}' for score in blame.again)}"
     if blame.recalls:
-        before, after = format_apart(*blame.recalls)
+        before, after = format_apart(blame.recalls[0], blame.recalls[1])
         parts.append(f"of the reference the old passages have {before}, the new ones {after}")
     parts += ["the answer should have refused"] if blame.should_refuse else []
     return f"{blame.part}: {'; '.join(filter(None, [blame.reason, *parts]))}".removesuffix(": ")
