@@ -13,7 +13,7 @@ from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.core.errors import DatasetError, RagMetricsError, UnscoredError
 from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec
-from tests.plugin.conftest import ONE, RunPytest
+from tests.plugin.conftest import RunPytest
 
 # Made up; none is a key of anything. The last has no form of its own, and is that of the environment.
 KEYS = (
@@ -113,7 +113,7 @@ def test_no_message_has_a_key(run: RunPytest, pytester: pytest.Pytester) -> None
     suite = {name: hidden(text) for name, text in SOURCES.items()}
     files = ("--junitxml=junit.xml", "--rag-json=run.json", "--rag-report=page.html", "--rag-markdown=table.md")
     shown = ("-rA", "--tb=long", "--continue-on-collection-errors")
-    result = run(*ONE, *files, *shown, test_observed=observed, **suite)
+    result = run(*files, *shown, test_observed=observed, **suite)
     assert "***" in result.stdout.str()
     written = {name: result.text(name) for name in ("junit.xml", "run.json", "page.html")}
     written |= {"out": result.stdout.str(), "err": result.stderr.str()}

@@ -146,11 +146,11 @@ def plain(messages: list[dict[str, Any]]) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("how", "application"),
     [
-        (["-o", "rag_respond_threads=1"], SYNC.replace("SCOPE", "module")),
-        (MANY, SYNC.replace("SCOPE", "function")),
+        (["-o", "rag_respond_threads=1"], SYNC.replace("SCOPE", "function")),
+        (MANY, SYNC.replace("SCOPE", "module")),
         ([*MANY, "--dist=worksteal", "--rag-concurrency=1"], ASYNC),
     ],
-    ids=["one thread", "function, workers", "async, workers"],
+    ids=["function, one thread", "module, workers", "async, workers"],
 )
 def test_turns_are_answered_in_order(run: RunPytest, how: list[str], application: str) -> None:
     ran = run(*OPTIONS, *how, test_talks=suite(application))
