@@ -45,6 +45,13 @@ NO_JSON = "bad.json: not JSON: "
         (f"RAGMETRICS_CONCURRENCY=none {CALIBRATE}", 2, "'--concurrency': 'none' is not a valid integer range"),
         ("RAGMETRICS_JUDGE=gpt calibrate labels.jsonl --metric=faithfulness", 2, "'gpt' is not one of auto"),
         ("calibrate labels.jsonl --metric=faithfulness", 1, "needs a judge"),
+        (f"{CALIBRATE} --rpm=0", 2, "'--rpm': 0 is not in the range x>=1"),
+        (f"RAGMETRICS_TPM=many {GENERATE}", 2, "'--tpm': 'many' is not a valid integer range"),
+        (
+            f"{SCORE}=faithfulness --on=ray --rpm=60",
+            2,
+            "--rpm and --tpm count on one machine: leave them out with --on",
+        ),
         (f"{GENERATE} nowhere", 2, "nowhere: there is no such file or folder"),
         (f"{GENERATE} --questions={'9' * 5000}", 2, "has more than 9 digits"),
         (f"{GENERATE} -o golden.csv", 2, "'golden.csv' is not a *.jsonl file"),

@@ -134,7 +134,7 @@ def test_vectors_by_rule_stand_in_for_all_of_a_request() -> None:
     request = CustomEmbedder(_fails, name="mine").request(["It hums.", "It hums.", "It sings."])
     vectors: Any = asyncio.run(made.send(request)).vectors
     assert (vectors.shape, (vectors[0] == vectors[1]).all()) == ((3, 512), True)
-    assert forecast.lines["(embeddings)"] == ForecastLine(samples=3, requests=1, prompt_tokens=5, unpriced=1)
+    assert forecast.lines["(embeddings)"] == ForecastLine(samples=3, requests=1, prompt_tokens=5, tokens=5, unpriced=1)
 
 
 def test_the_table_adds_up() -> None:

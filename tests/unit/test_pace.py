@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ragmetrics.core import loop
+from pytest_ragmetrics.core import loop, progress
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.providers.limits import allowances, pause_of
 from pytest_ragmetrics.judges.transports.pace import Allowance, Pace
@@ -102,7 +104,7 @@ def test_whoever_waits_is_stopped_at_once() -> None:
             await limiter.send(request(provider))
             first, second, third = (asyncio.ensure_future(limiter.send(request(provider, it))) for it in (1, 2, 3))
             await asyncio.sleep(5)
-            assert pace.state == "waits for the limit of 1 requests a minute"
+            assert pace.state == "waits for the limit of 1 request a minute"
             first.cancel()
             await asyncio.sleep(2)
             limiter.is_open = False
@@ -220,3 +222,26 @@ def test_headers_of_limits(headers: dict[str, str], found: list[Allowance]) -> N
 )
 def test_pauses(headers: dict[str, str], seconds: float | None) -> None:
     assert pause_of(headers) == seconds
+
+
+def test_a_wait_shows_behind_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_INTERVAL", 0.0)
+    line = progress.Progress("scored", 3)
+    progress.waits("waits for the limit")
+    line.advance()
+    progress.waits("")
+    line.advance()
+    line.finish()
+    progress.waits("waits for nobody")
+    progress.waits("")
+    shown = screen.getvalue().split("\r")[1:]
+    assert [text.rstrip(" ") for text in shown] == [
+        "scored 0/3; waits for the limit",
+        "scored 1/3; waits for the limit",
+        "scored 2/3",
+        "scored 2/3\n",
+    ]
+    assert len(shown[2]) == len(shown[1])

@@ -151,10 +151,10 @@ class Pace:
         with self._shared() as state:
             now, found = self._clock(), [(0.0, "")]
             for kind, limit in self.limits.items():
-                found.append((state.get(kind, now) - now, f"the limit of {limit:,.0f} {kind} a minute"))
+                found.append((state.get(kind, now) - now, f"the limit of {_counted(limit, kind)} a minute"))
             for kind, number in zip(KINDS, (1.0, tokens), strict=True):
                 window = _window(state, model, kind)
-                limit_ = "limit" if math.isinf(window.most) else f"limit of {window.most:,.0f} {kind}"
+                limit_ = "limit" if math.isinf(window.most) else f"limit of {_counted(window.most, kind)}"
                 found.append((window.wait(number, now), f"the provider's {limit_}"))
         return max(found, key=itemgetter(0))
 
@@ -212,17 +212,23 @@ class Pace:
             if self._connection is None:
                 self._connection = database.opened(self._file, _SCHEMA, _START)
             self._connection.execute("BEGIN IMMEDIATE")
-            state = json.loads(self._connection.execute("SELECT state FROM pace").fetchone()[0])
+            before = self._connection.execute("SELECT state FROM pace").fetchone()[0]
         except (sqlite3.Error, OSError):
             # Without the file each process keeps the limits by itself.
             self.close()
             self._file = None
             yield self._memory
             return
+        state = json.loads(before)
         yield state
-        self._connection.execute("UPDATE pace SET state = ?", (json.dumps(state),))
+        if (after := json.dumps(state)) != before:
+            self._connection.execute("UPDATE pace SET state = ?", (after,))
         self._connection.execute("COMMIT")
 
 
 def _window(state: Mapping[str, Any], model: str, kind: str) -> _Window:
     return _Window(**state.get(model, {}).get(kind, {}))
+
+
+def _counted(number: float, kind: str) -> str:
+    return f"{number:,.0f} {kind.removesuffix('s') if number == 1 else kind}"
