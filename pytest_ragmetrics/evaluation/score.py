@@ -28,7 +28,7 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.runs.records import TestRecord, record_of
-from pytest_ragmetrics.runs.wording.figures import counted
+from pytest_ragmetrics.runs.wording.figures import counted, figure_text
 
 # How many rows at the end of a journal are asked for again where they have no score: more than may be under way.
 _ASKED_AGAIN = 1_000
@@ -106,7 +106,7 @@ class Tally:
 
     def line(self, metric: str) -> str:
         """Return the figures in words."""
-        mean = f"mean {self.scores / self.counted:.3f}" if self.counted else "no score"
+        mean = f"mean {figure_text(self.scores / self.counted, 3, metric)}" if self.counted else "no score"
         parts = [f"{mean} over {counted(self.counted, 'row')}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"{self.vacuous:,} with nothing to check"] if self.vacuous else []
