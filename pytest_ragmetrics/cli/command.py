@@ -200,18 +200,12 @@ def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any
     )
 
 
-def scoring_options(
+def asking_options(
     *, seed: str | None = None, cache: str = "as ragmetrics cache; RAGMETRICS_CACHE=off for none"
 ) -> Decorator:
-    """Return the options of a command that scores answers, by default what the variables of a test suite say."""
-
-    def columns(text: str) -> Any:
-        from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
-
-        return Columns.of(text) if text else NO_COLUMNS
+    """Return the options of a command that asks judges, by default what the variables of a test suite say."""
 
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
-    named = "columns for fields, such as question=query,contexts=passages"
     return together(
         judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
         embedder_option(default=stated("EMBEDDER"), help=embedder),
@@ -221,8 +215,19 @@ def scoring_options(
             seed=seed,
             concurrency=stated("CONCURRENCY", "32"),
         ),
-        option("--columns FIELD=COLUMN,...", Checked(columns), named, default=""),
     )
+
+
+def scoring_options(**given: Any) -> Decorator:
+    """Return the options of a command that scores rows: those of one that asks judges, and what columns stand for."""
+
+    def columns(text: str) -> Any:
+        from pytest_ragmetrics.datasets.rows import NO_COLUMNS, Columns
+
+        return Columns.of(text) if text else NO_COLUMNS
+
+    named = "columns for fields, such as question=query,contexts=passages"
+    return together(asking_options(**given), option("--columns FIELD=COLUMN,...", Checked(columns), named, default=""))
 
 
 def terminal_width() -> int | None:

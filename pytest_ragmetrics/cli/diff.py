@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from pytest_ragmetrics.cli.command import (
     Arguments,
     CommandResult,
+    Count,
     Number,
     argument,
+    asking_options,
     command,
     fitted,
     html_option,
@@ -23,6 +25,7 @@ from pytest_ragmetrics.core.files import write_atomically
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.report.columns import ComparedColumns, MetricColumns
+    from pytest_ragmetrics.runs.blame import Blame
     from pytest_ragmetrics.runs.compare import MetricChange
     from pytest_ragmetrics.runs.records import Document
 
@@ -43,6 +46,13 @@ class NothingComparedError(RagMetricsError):
     "--fail-on-worse",
     help="exit with 1 if a score became worse or was lost, against the first file or value",
 )
+@option(
+    "--blame",
+    help="say of scores that became worse whether retriever, generator or judge made them so, with at most 4 requests "
+    "for each: the old answer is scored on the new passages and the other way round",
+)
+@option("--blame-rows N", Count(1), "of how many scores, the largest change first (default: 50)", default=50)
+@asking_options()
 @option("--margin X", Number(0), "the allowed loss (default: 0)", default=0.0)
 def diff(arguments: Arguments) -> CommandResult:
     """Compare two runs, or the answers of two or three."""
@@ -54,7 +64,11 @@ def diff(arguments: Arguments) -> CommandResult:
         raise ArgumentError("give two or three files, or one with --by KEY to compare values of its metadata")
     if arguments.by is not None and len(files) > 1:
         raise ArgumentError(f"--by={arguments.by} compares values of one run: give one file")
+    if arguments.blame and (arguments.by is not None or len(files) != COLUMNS[0]):
+        raise ArgumentError("--blame compares two runs: give two files")
     runs = [read_run(file) for file in files]
+    if arguments.blame:
+        runs[1] = _blamed(arguments, *runs)
     compared = None if len(runs) == COLUMNS[0] else _compared(arguments, runs)
     lines, worse = _found(arguments, runs, compared)
     if arguments.html is not None:
@@ -65,6 +79,25 @@ def diff(arguments: Arguments) -> CommandResult:
         write_atomically(arguments.html, render_columns(compared))
         lines = [*lines, f"{arguments.html}: written, {counted(len(compared.rows), 'row')}"]
     return CommandResult(lines=fitted(lines), status=int(arguments.fail_on_worse and worse))
+
+
+def _blamed(arguments: Arguments, base: Document, now: Document) -> Document:
+    """Return a run with the parts that made its scores worse."""
+    from pytest_ragmetrics.cli.cache import answers_folder
+    from pytest_ragmetrics.core import loop
+    from pytest_ragmetrics.evaluation.blame import blame_worse, with_blame
+    from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
+    from pytest_ragmetrics.judges.context import changed
+    from pytest_ragmetrics.runs.compare import compare_documents
+
+    found: dict[int, Blame]
+    folder, found = answers_folder(arguments.cache_dir, "report diff"), {}
+    options = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
+    options |= {} if folder is None else shared_cache()
+    comparison = compare_documents(now, base)
+    with OwnSession(folder, arguments.concurrency, **options) as session, changed(private=session):
+        loop.run(blame_worse(comparison, session, found, rows=arguments.blame_rows))
+    return with_blame(now, found)
 
 
 def _found(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 
 from pytest_ragmetrics.core import loop
@@ -24,14 +24,12 @@ from pytest_ragmetrics.metrics.contexts import ContextRecall
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, JudgedMetric
 from pytest_ragmetrics.metrics.registry import metric_of_rule
-from pytest_ragmetrics.runs.blame import Blame, Part
+from pytest_ragmetrics.runs.blame import MOST, ROWS, Blame, Part
 from pytest_ragmetrics.runs.compare import RunComparison, TestChange
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, function_name, is_met
 from pytest_ragmetrics.runs.wording.blame import became_worse
 from pytest_ragmetrics.runs.wording.figures import named
 
-#: How many requests a row takes at most, and how many rows are asked about unless an option says otherwise.
-MOST, ROWS = 4, 50
 # Passages lost what the reference says if they have so much less of it.
 _LOST = 0.1
 _REFERENCES = ("reference", "reference_contexts", "reference_context_ids")
@@ -130,8 +128,7 @@ class _Row:
     @property
     def _metric(self) -> Metric:
         if self._way.metric is None:
-            unknown = f"the code or the arguments of {named(self.now.metric)} are not known here"
-            raise _Missing(f"{unknown}: make it in a module that can be imported, or register it")
+            raise _Missing(f"{named(self.now.metric)} is not known here with the code and the arguments that scored")
         return self._way.metric
 
     def by_texts(self) -> Blame | None:
@@ -213,10 +210,13 @@ class _Row:
             return await self._one_changed(first, new, runner)
         passages = {name: getattr(old, name) for name in _PASSAGES}
         s10, s01 = replace(now, response=old.response), replace(now, **passages)
-        kept = await self._score(runner, s10), await self._score(runner, s01)
-        good = [self._is_good(score) for score in kept]
-        part: Part = "interplay" if all(good) else "generator" if good[0] else "retriever"
-        return self._blame(part, new, *kept, should_refuse=not any(good))
+        kept, other = await self._score(runner, s10), None
+        is_kept = self._is_good(kept)
+        with suppress(*([] if is_kept else [_Missing])):  # it is the retriever whatever the other cell has
+            other = await self._score(runner, s01)
+        is_good = other is not None and self._is_good(other)
+        part: Part = "interplay" if is_kept and is_good else "generator" if is_kept else "retriever"
+        return self._blame(part, new, kept, other, should_refuse=not is_kept and other is not None and not is_good)
 
     async def _one_changed(self, first: _Cell, new: _Cell, runner: Runner) -> Blame:
         """Return what made it worse where one of answer and passages changed: the other cells are those there are.

@@ -33,6 +33,7 @@ from pytest_ragmetrics.judges.transports.values import (
     Reply,
     Request,
 )
+from pytest_ragmetrics.runs.blame import MOST
 from pytest_ragmetrics.runs.wording.figures import counted, rough_time, text_table
 
 if TYPE_CHECKING:
@@ -170,6 +171,14 @@ class Forecast:
         self.judged.join(row["judged"])
         for name, line in row["lines"].items():
             self.lines[name].join(line)
+
+    def blame_line(self, rows: int) -> str:
+        """Return what blame takes at most for so many scores that become worse."""
+        judged = [line for line in self.lines.values() if line.requests + line.cached]
+        scores = min(rows, sum(line.samples for line in judged))
+        each, total = (self.judged.cost / self.judged.requests if self.judged.requests else 0.0), MOST * scores
+        cost = f", about ${each * total:.4f}" if each else ""
+        return f"--rag-blame: at most {total:,} requests more{cost}: {MOST} for each of {scores:,} that become worse"
 
     def summary(self, *, lost: int = 0) -> list[str]:
         """Return the table and what it rests on; ``lost`` workers crashed, and their counts are missing."""

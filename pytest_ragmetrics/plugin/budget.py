@@ -74,4 +74,6 @@ class SessionBudget:
             self.forecast.add(row.forecast or {})
         paths = [*self._settings.files().values(), *filter(None, [self._settings.history])]
         unwritten = [f"{path}: not written, this was a dry run" for path in paths]
-        return [*self.forecast.summary(lost=len(workers) - len(rows)), *planned, *unwritten]
+        settings = self._settings
+        blame = [self.forecast.blame_line(settings.blame_rows)] if settings.blame and settings.baseline else []
+        return [*self.forecast.summary(lost=len(workers) - len(rows)), *planned, *blame, *unwritten]

@@ -22,7 +22,7 @@ from typing import Any
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.blame import MOST, Way, blame_worse
+from pytest_ragmetrics.evaluation.blame import Way, blame_worse
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.judge import PromptedJudge
@@ -34,7 +34,7 @@ from pytest_ragmetrics.metrics.claims import Faithfulness
 from pytest_ragmetrics.metrics.contexts import ContextRecall
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall
 from pytest_ragmetrics.metrics.strings import ExactMatch
-from pytest_ragmetrics.runs.blame import Blame
+from pytest_ragmetrics.runs.blame import MOST, Blame
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import Document, TestRecord, Threshold, bare_record, is_met
 from pytest_ragmetrics.text.sentences import split_sentences

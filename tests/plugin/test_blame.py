@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ragmetrics.cli import main
 from pytest_ragmetrics.runs.wording.runs import paid_usages
 from tests.fake_openai import Body, FakeOpenAI
 from tests.plugin.conftest import HOW, RunPytest
@@ -51,7 +52,11 @@ def verified(body: Body, *, errs: bool) -> str:
 
 @HOW
 def test_a_run_says_which_part_made_scores_worse(
-    how: list[str], run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester
+    how: list[str],
+    run: RunPytest,
+    server: FakeOpenAI,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[str] = []
 
@@ -63,6 +68,8 @@ def test_a_run_says_which_part_made_scores_worse(
 
     server.answer = answer
     run("--rag-json=main.json", test_it=SUITE).assert_outcomes(passed=5)
+    forecast = run(*how, "--rag-baseline=main.json", "--rag-blame", "--rag-dry-run", "--rag-blame-rows=3")
+    forecast.shows("--rag-blame: at most 12 requests more: 4 for each of 3 that become worse", skipped=4, passed=1)
     before = server.calls
     against = (*how, "--rag-baseline=main.json", "--rag-blame", "--rag-json=out.json", "--rag-markdown=out.md")
     result = run(*against, "--rag-report=out.html", env={"CHANGES": "1"})
@@ -81,3 +88,7 @@ def test_a_run_says_which_part_made_scores_worse(
     again = run(*against, env={"CHANGES": "1"})
     assert server.calls == asked
     again.shows(f"*{LINE}", passed=2, failed=3)
+    # From the files alone nobody knows the arguments of the metric.
+    assert main(["report", "diff", "main.json", "out.json", "--blame"]) == 0
+    assert "3 worse: 3 unknown\n" in capsys.readouterr().out
+    assert server.calls == asked

@@ -9,6 +9,7 @@ import pytest
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.evaluation.blame import blame_worse
 from pytest_ragmetrics.evaluation.session import OwnSession
+from pytest_ragmetrics.judges.context import changed
 from pytest_ragmetrics.runs.blame import Blame
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import RegressionRecord
@@ -26,7 +27,7 @@ def told(fields: dict[str, Any], sample: dict[str, Any], *tests: Any, before: An
     now = row("test_bot[q1]", record(score=score, sample={**TEXTS, **sample}, at_least=0.5, outcome="failed", **fields))
     comparison = compare_documents(document(now, *tests), document(was))
     found: dict[int, Blame] = {}
-    with OwnSession(None, 4) as session:
+    with OwnSession(None, 4, judge="local", embedder="local") as session, changed(private=session):
         loop.run(blame_worse(comparison, session, found))
     return [*found.values()]
 
@@ -69,3 +70,51 @@ def test_where_no_drop_is_proven_it_is_chance(tests: Any, part: str) -> None:
     (found,) = told({"metric": "faithfulness", "rule": "x/"}, {}, *tests)
     assert found.part == part
     assert found.usage.calls == 0
+
+
+LOCAL = {"metric": "faithfulness", "rule": "/", "judge": "local (heuristic)"}
+GREEN, BLUE, FERN = "Moss grows on wet stone.", "Moss eats seven small houses.", "Ferns are tall in June."
+SAID = {"response": GREEN, "retrieved_contexts": [GREEN, FERN]}
+LOST, MADE_UP = {"retrieved_contexts": [FERN]}, {"response": BLUE}
+CONTEXTS = {"metric": "context_recall", "rule": "/", "judge": "local (heuristic)"}
+EXACT = {"metric": "exact_match", "rule": "/"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "now", "part", "reason"),
+    [
+        (LOCAL, LOST, "retriever", ""),
+        (LOCAL, MADE_UP, "generator", ""),
+        (LOCAL, {**LOST, **MADE_UP}, "retriever", ""),
+        (LOCAL, {"retrieved_contexts": [GREEN.replace(" ", "\n"), FERN]}, "judge", ""),
+        (LOCAL, {"reference": "Another.", **LOST}, "retriever", ""),
+        ({**LOCAL, "judge": "openai:m"}, LOST, "unknown", "openai:m judged it, and local (heuristic) would judge here"),
+        ({**LOCAL, "metric": "gone"}, LOST, "unknown", "gone is not known here with the code and the arguments"),
+        ({**LOCAL, "rule": None}, LOST, "unknown", "faithfulness is not known here with the code and the arguments"),
+        (LOCAL, {"response": None}, "unknown", "this run has no texts of it: faithfulness: response is missing"),
+        (LOCAL, {"response": "!", "retrieved_contexts": [GREEN]}, "unknown", "faithfulness: the response has no"),
+        (LOCAL, {"response": "!", **LOST}, "retriever", ""),
+        (CONTEXTS, LOST, "retriever", ""),
+        (CONTEXTS, {"reference": "Another."}, "unknown", "the reference is another one than in the baseline"),
+        (EXACT, LOST, "unknown", "answer and passages are those of the baseline, and no judge decided"),
+        (EXACT, MADE_UP, "generator", ""),
+        (EXACT, {**LOST, **MADE_UP}, "retriever", ""),
+        (EXACT, {**MADE_UP, "retrieved_contexts": [FERN, GREEN]}, "generator", ""),
+        (EXACT, {**MADE_UP, "retrieved_contexts": None}, "unknown", "it has no passages that could have lost what it"),
+        ({"metric": "semantic_similarity", "rule": "/", "judge": "local words"}, {**LOST, **MADE_UP}, "retriever", ""),
+        ({**LOCAL, "metric": "goal_accuracy"}, {"metadata": {"messages": []}}, "unknown", ""),
+    ],
+)  # fmt: skip
+def test_each_case_has_its_part_or_a_reason(fields: Any, now: Any, part: str, reason: str) -> None:
+    before = {"reference": GREEN, **SAID}
+    (found,) = told(dict(fields), {**before, **now}, before=before)
+    assert (found.part, found.reason[: len(reason)]) == (part, reason), found
+    assert bool(found.reason) == (part == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [({"score": 1.0}, 0), ({"score": None}, 0), ({"score": 0.5}, 0), ({"score": 0.4}, 1), ({"vacuous": True}, 0)],
+)
+def test_only_scores_that_fell_below_their_bound_are_looked_at(fields: Any, count: int) -> None:
+    assert len(told({**LOCAL, **fields}, {**SAID, **LOST}, before=SAID)) == count

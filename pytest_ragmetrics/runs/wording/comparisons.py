@@ -16,7 +16,7 @@ from pytest_ragmetrics.core.tested import Tested
 from pytest_ragmetrics.runs.clusters import shared_groups
 from pytest_ragmetrics.runs.compare import Kind, RunComparison, TestChange, kind_of
 from pytest_ragmetrics.runs.records import Record, RegressionRecord
-from pytest_ragmetrics.runs.wording.blame import blame_lines
+from pytest_ragmetrics.runs.wording.blame import blame_lines, blame_text
 from pytest_ragmetrics.runs.wording.figures import (
     NOTHING_TO_CHECK,
     SHOWN,
@@ -283,11 +283,17 @@ def change_lines(comparison: RunComparison, *, shown: int | None = _NAMED) -> li
     return [
         f"against the baseline: {counts_text(comparison)}",
         *(f"  {line}" for line in blame_lines(comparison)),
-        *(f"  {change_line(change)}" for change in listed),
+        *(line for change in listed for line in _told(change)),
         *and_more(len(bad), shown=len(bad) if shown is None else shown),
         *(f"  {line}" for line in incomparable_lines(comparison)),
         *(metric_change_lines(comparison) if shown is None else ()),
     ]
+
+
+def _told(change: TestChange) -> list[str]:
+    """Return what one score was and is, and which part made it worse."""
+    blame = None if change.new is None else change.new.record.blame
+    return [f"  {change_line(change)}", *([] if blame is None else [f"    {printable(blame_text(blame))}"])]
 
 
 def incomparable_lines(comparison: RunComparison) -> list[str]:
