@@ -146,12 +146,16 @@ class PytestSession:
 
     def way_of(self, record: Record) -> tuple[Metric | None, str | None]:
         """Return the metric that made a record in any process, and the spec of its judge, ``None`` if not known."""
-        if self.workers.rows and not self._used:
-            from pytest_ragmetrics.plugin.gates.gate import unpickled
+        return self._ways.get((record.metric, record.rule, record.judge), (None, None))
 
-            rows = (row for each in self.workers.ended() if each for row in each.metrics)
-            self._used = {tuple(key): (unpickled(text), spec) for *key, text, spec in rows}
-        return self._used.get((record.metric, record.rule, record.judge), (None, None))
+    @cached_property
+    def _ways(self) -> dict[Any, tuple[Metric | None, str | None]]:
+        rows = [row for each in self.workers.ended() if each for row in each.metrics]
+        if not rows:
+            return {**self._used}
+        from pytest_ragmetrics.plugin.gates.gate import unpickled
+
+        return {**self._used, **{tuple(key): (unpickled(text), spec) for *key, text, spec in rows}}
 
     def judge(self, given: Judge | str | None = None) -> Judge:
         """Return the judge of a spec, else of the running test; one that is given is returned."""
@@ -346,6 +350,8 @@ class PytestSession:
         if self.settings.batch is not None and self.settings.cache in ("refresh", "off"):
             msg = f"--rag-batch: replies are kept in the cache, which --rag-cache={self.settings.cache} does not read"
             raise pytest.UsageError(msg)
+        if self.settings.batch is not None and self.settings.blame:
+            raise pytest.UsageError("--rag-blame: what it asks follows from the scores: run it without --rag-batch")
         # There before a test forks, so that children count in it too.
         _ = self._budget.budget
         running.enter(self)

@@ -193,6 +193,7 @@ class Planted:
 
     judge: HonestJudge
     faults: list[Fault] = field(default_factory=list)
+    notes: int = 0
 
     def of(self, base: Base, draw: random.Random) -> Iterator[Fault]:
         """Yield a fault of each kind that a row can have."""
@@ -203,7 +204,11 @@ class Planted:
         left = gone(base)
 
         def fault(kind: str, part: str, response: str, passages: Sequence[str], **more: Any) -> Fault:
-            before = Sample(id=base.id, user_input=f"Why {base.id}?", response=answer, retrieved_contexts=base.passages)
+            # No two share a request.
+            self.notes += 1
+            note = f"This is note {self.notes}."
+            passages, all_passages = (*passages, note), (*base.passages, note)
+            before = Sample(id=base.id, user_input=f"Why {base.id}?", response=answer, retrieved_contexts=all_passages)
             now = replace(before, response=response, retrieved_contexts=tuple(passages))
             given = {"metric": metric, **more}
             return Fault(kind, part, before, now, **given)
@@ -217,8 +222,6 @@ class Planted:
         spare = [at for at in range(len(base.passages)) if at not in base.carrying]
         kept = tuple(it for at, it in enumerate(base.passages) if at != spare[0])
         yield fault("altered, another passage gone", "generator", said, kept)
-        # What it errs in is asked for no other fault.
-        base = replace(base, passages=(*base.passages, "This is another note."))
         for words, response in (("other words", other), ("the same words", answer)):
             name = draw.choice([it for it in LAYOUTS if response is other or it != "as before"])
             found = fault(f"the judge errs, {words}, passages {name}", "judge", response, LAYOUTS[name](base.passages))
@@ -292,8 +295,6 @@ def planted(rows: Sequence[Base], number: int, seed: int) -> tuple[list[Fault], 
     found = Planted(judge)
     while len(found.faults) < number:
         base = draw.choice(rows)
-        # No two share a request: the judge errs in some.
-        base = replace(base, passages=(*base.passages, f"This is note {len(found.faults)}."))
         found.faults += found.of(base, draw)
     return [replace(it, before=replace(it.before, id=f"{at}"), now=replace(it.now, id=f"{at}"))
             for at, it in enumerate(found.faults[:number])], judge  # fmt: skip
@@ -338,17 +339,19 @@ def main() -> None:
     found, most = blamed(faults, judge)
     totals, right = Counter[str](), Counter[str]()
     for fault, blame in zip(faults, found, strict=True):
+        if blame is None:  # its score did not fall below the bound
+            continue
         totals[fault.kind] += 1
-        is_right = blame is not None and (blame.part, blame.should_refuse) == (fault.part, fault.should_refuse)
+        is_right = (blame.part, blame.should_refuse) == (fault.part, fault.should_refuse)
         right[fault.kind] += is_right
     for kind, total in sorted(totals.items()):
         print(f"{right[kind]:4} of {total:3}  {kind}")
-    share = sum(right.values()) / len(faults)
-    print(f"{sum(right.values())} of {len(faults)} right ({share:.1%}), {most} requests at most (bound {MOST})")
+    good, worse = sum(right.values()), sum(totals.values())
+    print(f"{good} of {worse} that became worse are right ({good / worse:.1%}), {most} requests at most (bound {MOST})")
     for same in (1.0, 0.5, 0.0):
-        worse, wrong = unchanged(rows, given.faults, given.seed, given.flips, same=same)
+        fell, wrong = unchanged(rows, given.faults, given.seed, given.flips, same=same)
         what = f"unchanged, {given.flips:.0%} of verdicts flip, {same:.0%} the same words"
-        print(f"{what}: {worse} worse, blamed {wrong / given.faults:.1%} of {given.faults}")
+        print(f"{what}: {fell} worse, blamed {wrong / given.faults:.1%} of {given.faults}")
 
 
 if __name__ == "__main__":
