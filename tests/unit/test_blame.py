@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.evaluation.blame import blame_worse
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.context import changed
+from pytest_ragmetrics.report.outcomes import paired_tests
+from pytest_ragmetrics.report.page import render_html
 from pytest_ragmetrics.runs.blame import Blame
 from pytest_ragmetrics.runs.compare import compare_documents
-from pytest_ragmetrics.runs.records import RegressionRecord
+from pytest_ragmetrics.runs.records import RegressionRecord, read_document, render_json
+from pytest_ragmetrics.runs.wording.blame import blame_lines, blame_text
 from tests.benchmarks.blame import bases, blamed, ours, planted, unchanged
-from tests.documents import document, gate, record, row
+from tests.documents import HOSTILE, document, gate, record, row
 
 ROWS = bases(ours())
 TEXTS = {"id": "q1", "user_input": "Who?", "response": "Ann.", "reference": "Ann.", "retrieved_contexts": ["Ann did."]}
@@ -118,3 +122,28 @@ def test_each_case_has_its_part_or_a_reason(fields: Any, now: Any, part: str, re
 )
 def test_only_scores_that_fell_below_their_bound_are_looked_at(fields: Any, count: int) -> None:
     assert len(told({**LOCAL, **fields}, {**SAID, **LOST}, before=SAID)) == count
+
+
+@pytest.mark.parametrize(
+    ("part", "cause"),
+    [("retriever", "retrieval"), ("generator", "answer"), ("judge", "judge"), ("interplay", "interplay"),
+     ("chance", "chance"), ("unknown", "answer")],
+)  # fmt: skip
+def test_the_page_sorts_by_the_part_and_files_keep_it(part: Any, cause: str, tmp_path: Path) -> None:
+    """A part that is unknown leaves the cause to the rules; hostile texts do nothing on the page."""
+    blame = Blame(part=part, cells=(1.0, 0.0, None, 0.0), again=(0.0,), recalls=(0.9, 0.4), reason=HOSTILE[0])
+    was = row("test_bot[q1]", record(sample={**TEXTS, **SAID}))
+    now = record(score=0.0, outcome="failed", sample={**TEXTS, **SAID, **MADE_UP}, blame=blame)
+    made = document(row("test_bot[q1]", now, outcome="failed"))
+    (tmp_path / "run.json").write_text(render_json(made), "utf-8")
+    read = read_document(tmp_path / "run.json")
+    assert read == made
+    comparison = compare_documents(read, document(was))
+    (pair,) = paired_tests(read, comparison)
+    assert pair.cause == cause
+    first, *others = blame_lines(comparison)
+    assert first == f"1 worse: 1 {part}"
+    assert others == ([f"  unknown, 1: {HOSTILE[0]}"] if part == "unknown" else [])
+    page = render_html(read, comparison=comparison)
+    assert HOSTILE[0] not in page
+    assert "judged again 0.00; of the reference the old passages have 0.90, the new ones 0.40" in blame_text(blame)
