@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
@@ -276,16 +277,20 @@ def _metric(kind: type[Metric]) -> str:
     if (parent := kind.__base__) in built_in_metrics() and ">>>" not in (kind.__doc__ or ""):
         rows = [row for row in _facts(kind) if row not in _facts(parent)]
         shared = f"Otherwise as `{parent.__name__}`."
-        return _entry(2, kind.__name__, first, use, _table(rows) if rows else None, shared, also=also)
+        return _entry(2, kind.__name__, first, use, _listed_facts(rows), shared, also=also)
     note = described(helper).partition("\n\n")[2].partition("Parameters and errors")[0].strip() if is_made else None
-    return _entry(2, kind.__name__, first, use, _calls(kind, helper), _table(_facts(kind)), rest, note, also=also)
+    return _entry(
+        2, kind.__name__, first, use, _calls(kind, helper), _listed_facts(_facts(kind)), rest, note, also=also
+    )
 
 
 def _parts(kind: type[Metric]) -> tuple[str, str, str]:
     """Return what a metric is, when to use it, and the rest of its docstring."""
     first, _, rest = described(kind).partition("\n\n")
     use = SENTENCE_END.split(rest, maxsplit=1)[0]
-    return first, use, rest[len(use) :].strip()
+    begun, _, others = rest[len(use) :].strip().partition("\n\n")
+    begun = begun if begun.startswith("```") else textwrap.fill(begun, 120, break_long_words=False)
+    return first, use, "\n\n".join(filter(None, [begun, others]))
 
 
 def _calls(kind: type[Metric], helper: Any) -> str:
@@ -302,6 +307,10 @@ def _calls(kind: type[Metric], helper: Any) -> str:
     fields = ", ".join(f"{name}=..." for name in kind.requires) or "..."
     more = f"  # takes {', '.join(kind.extra_inputs)}" if kind.extra_inputs else ""
     return f"```py\n{made}\nscore({fields}){more}\n{asserted}\n```"
+
+
+def _listed_facts(facts: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {head}: {text}" for head, text in facts if text)
 
 
 def _facts(kind: type[Metric]) -> list[tuple[str, str]]:
@@ -392,6 +401,7 @@ def api_page() -> str:
         "## Assertions",
         *(_name(name, value) for name, value in sorted(helpers.items()) if name not in of_metrics),
         "## Errors",
+        "[Troubleshooting](../how-to/troubleshooting.md) has their messages.",
         *(_class(value, level=3) for value in errors.values()),
         "## Values and functions",
         *(_name(name, value) for name, value in others.items()),

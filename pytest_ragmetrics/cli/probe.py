@@ -64,7 +64,7 @@ _ROWS = 20
     f"only these questions: {', '.join(KINDS)}; or faults: {', '.join(MUTANT_KINDS)}",
     multiple=True,
 )
-@option("--limit N", Count(2), "ask N questions, spread over kinds and languages")
+@option("--limit N", Count(2), "N questions, spread over kinds and languages")
 @option("--json FILE", output(), "write figures and answers")
 @option("--min-accuracy X", Number(0, 1), "exit with 1 if the accuracy is below X")
 @option("--min-resistance X", Number(0, 1), "exit with 1 if the resistance is below X")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RagMetricsError(Exception):
-    """The base class of them all; what looks like a key in a message, as another error said it, is masked."""
+    """The base class of these errors; what looks like a key in a message is masked."""
 
     def __init__(self, *args: object) -> None:
         from pytest_ragmetrics.core.credentials import masked  # not at start-up
@@ -30,7 +30,7 @@ class UnscoredError(RagMetricsError):
 
 
 class JudgeError(RagMetricsError):
-    """The judge's provider failed, refused or cut its reply short; ``usage`` is what was spent, if that is known."""
+    """The provider failed, refused or cut a reply short; ``usage`` is what was spent, if known."""
 
     def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
         super().__init__(message)
@@ -45,11 +45,11 @@ class UnknownMetricError(KeyError):
 
 
 class JudgeNotConfiguredError(RagMetricsError):
-    """A judged metric was asked for and no judge is configured."""
+    """A metric needs a judge, and none is configured."""
 
 
 class CacheMissError(RagMetricsError):
-    """Replaying, and this prompt was never recorded."""
+    """A replay has no recorded reply to a request."""
 
 
 class BatchPendingError(RagMetricsError):
@@ -61,7 +61,7 @@ class BudgetExceededError(RagMetricsError):
 
 
 class DatasetError(RagMetricsError):
-    """A data set cannot be read; says the file, the line and the field where they are known."""
+    """A data set cannot be read; the message has file, line and field where known."""
 
     def __init__(
         self, message: str, *, file: str | None = None, line: int | None = None, field: str | None = None
@@ -86,11 +86,11 @@ for _kind in (
 
 
 class CacheError(RagMetricsError):
-    """Something that was kept cannot be trusted or read."""
+    """A stored reply or a file of the cache cannot be read or trusted."""
 
 
 class ArgumentError(RagMetricsError):
-    """An argument of a command cannot be used; nothing was asked or written."""
+    """An argument of a command cannot be used; nothing was requested or written."""
 
 
 @lru_cache(maxsize=256)

@@ -198,7 +198,7 @@ class JudgedMetric(Metric, _Asking):
         self._embedder = lazy_embedder(embedder)
 
     def asking(self, *, judge: JudgeLike | None = None, embedder: EmbedderLike | None = None) -> Self:
-        """Return a copy of this metric that asks another judge, another embedder or both."""
+        """Return a copy of this metric with another judge, embedder or both."""
         other = copy(self)
         if judge is not None:
             other._judge = lazy_judge(judge)  # noqa: SLF001 - one of this class
@@ -388,7 +388,7 @@ class Ask:
     def result(
         self, value: float, *, reason: str | None, verdicts: Sequence[Verdict] = (), vacuous: bool = False
     ) -> MetricResult:
-        """Return a result that carries who was asked and what it cost."""
+        """Return a result with the judge and the cost."""
         if self._signs:
             verdicts = [replace(verdict, suspicious=True) for verdict in verdicts]
             reason = f"{reason or ''} (suspicious: {'; '.join(self._signs)})".strip()

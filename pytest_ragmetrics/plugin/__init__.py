@@ -35,7 +35,7 @@ MARKERS = (
     "rag_dataset(source, ..., answers=3): rag_respond answers each row three times, and each answer is a test.",
     "rag_gate(metric, *, mean=, rate=, min=, max=, p95=, confidence=, vacuous=): a bound for all tests of a function.",
     "rag_gate(metric, *, rate=, min=, all_pass=True): a row is good only if all its answers are.",
-    "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is asked once its set is decided.",
+    "rag_gate(metric, ..., confidence=, stop_when_decided=True): no further row is scored once its set is decided.",
     "rag_gate(metric, *, regression=True, alpha=, by=, inconclusive=, vacuous=): no drop since a baseline.",
     "rag_judge(spec): the judge of this test, as --rag-judge takes it.",
     "rag_votes(k): how many judgements make a score in this test.",

@@ -49,7 +49,7 @@ def _set(text: str) -> Path:
 @run_options(
     requests="requests in flight (default: 32)",
     cache="as for `ragmetrics cache`",
-    seed="which passages are asked about",
+    seed="random passages",
 )
 @option("--max-calls N", Count(1), "stop after N requests")
 @option("--per-passage N", Count(1), "questions per passage; each gets one first", default=5)
