@@ -204,7 +204,6 @@ def asking_options(
     *, seed: str | None = None, cache: str = "as ragmetrics cache; RAGMETRICS_CACHE=off for none"
 ) -> Decorator:
     """Return the options of a command that asks judges, by default what the variables of a test suite say."""
-
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
     return together(
         judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
