@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.cli.command import (
     Arguments,
@@ -88,12 +88,13 @@ def _blamed(arguments: Arguments, base: Document, now: Document) -> Document:
     from pytest_ragmetrics.evaluation.blame import blame_worse, with_blame
     from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
     from pytest_ragmetrics.judges.context import changed
+    from pytest_ragmetrics.judges.transports.pace import Pace
     from pytest_ragmetrics.runs.compare import compare_documents
 
     found: dict[int, Blame]
     folder, found = answers_folder(arguments.cache_dir, "report diff"), {}
-    options = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
-    options |= {} if folder is None else shared_cache()
+    options: dict[str, Any] = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
+    options |= {"pace": Pace(arguments.rpm, arguments.tpm), **({} if folder is None else shared_cache())}
     comparison = compare_documents(now, base)
     with OwnSession(folder, arguments.concurrency, **options) as session, changed(private=session):
         loop.run(blame_worse(comparison, session, found, rows=arguments.blame_rows))
