@@ -71,19 +71,20 @@ def killed(metric: BoundedMetric, original: MetricResult | None, mutant: MetricR
 class Judged:
     """A mutant, in words, and by metric or test whether it was killed, ``None`` where that cannot be said.
 
-    ``change`` is what a document says of it besides.
+    ``change`` is what a document says of it besides. One at which something else ``fails`` has not survived.
     """
 
     kind: str
     text: str
     verdicts: Mapping[str, bool | None]
     change: Mapping[str, Any] = field(default_factory=dict)
+    fails: bool = False
 
     @property
     def killed(self) -> bool | None:
         """Whether any metric killed it."""
         found = [verdict for verdict in self.verdicts.values() if verdict is not None]
-        return any(found) if found else None
+        return any(found) if True in found or (found and not self.fails) else None
 
 
 class MutationTable:

@@ -333,7 +333,7 @@ class Settings:
     mutate_rows: int = _setting(
         _number(int, 1),
         20,
-        "How many tests of each function --rag-mutate takes, drawn by --rag-seed; the same without one (default: 20).",
+        "How many rows of each data set --rag-mutate takes, drawn by --rag-seed; the same without one (default: 20).",
         metavar="N",
     )
     mutate_min: float | None = _setting(

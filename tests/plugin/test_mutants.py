@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ragmetrics.plugin.rows.mutants import _short
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, SERIAL, RunPytest
 
@@ -87,10 +88,10 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     # One of two rows is enough to move a gate.
     result.shows(
         "2 rows, 5 mutants; killed of those judged:",
-        "kind      made  test_words  test_gated  test_numbers  any",
-        "number       2         0/2         0/2           2/2  2/2",
-        "negation     1         1/1         0/1           0/1  1/1",
-        "refusal      2           -         2/2           0/2  2/2",
+        "kind      made  test_gated  test_numbers  test_words  any",
+        "number       2         0/2           2/2         0/2  2/2",
+        "negation     1         0/1           0/1         1/1  1/1",
+        "refusal      2         2/2           0/2           -  2/2",
         "no verdict: 4 mutants, ValueError: no words",
         "not mutated: 2 tests, failed or skipped as they are",
         "not mutated: 1 test, no such fault can be planted",
@@ -101,10 +102,9 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     )
     assert "survived" not in str(result.stdout)
     noted = result.text("noted.txt").split("\n")
-    # An application that answered is not asked again, and its fixture lives until its mutants have run.
-    assert sorted(filter(None, noted)) == sorted(
-        ["begun", "ended"] * max(1, 2 * (how == MANY)) + ["asked pump", "asked roof"] * 2
-    )
+    # An application is not asked again, and its fixture lives until the mutants have run.
+    assert sorted(line for line in noted if "asked" in line) == ["asked pump"] * 2 + ["asked roof"] * 2
+    assert noted.count("begun") == noted.count("ended") <= (1 if how == SERIAL else 2)
     for file in ("out.json", "out.xml", ".pytest_cache/v/cache/lastfailed"):
         assert "mutant" not in result.text(file)
     assert len(result.tests) == 8
@@ -167,6 +167,12 @@ def test_a_judge_is_forecast_asked_once_and_held_to_the_budget(run: RunPytest, s
 )
 def test_what_is_said_without_mutants(run: RunPytest, options: tuple[str, ...], suite: str, said: str) -> None:
     run("--rag-mutate", *options, conftest=APPLICATION, test_suite=suite).shows("* RAG mutants *", said)
+
+
+@pytest.mark.parametrize("functions", [["a.py::T::test_x", "a.py::U::test_x"], ["a.py::test_x", "b.py::test_y"]])
+def test_functions_of_one_name_are_told_apart(functions: list[str]) -> None:
+    names = _short(functions)
+    assert [*names.values()] in (functions, ["test_x", "test_y"])
 
 
 INTERRUPTED = (

@@ -13,7 +13,15 @@ from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets.rows import NO_COLUMNS
 from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS, Mutant, mutants_of
-from pytest_ragmetrics.evaluation.mutation import NOTICED_BY, answers_in, describe, drawn, killed, probe_answers
+from pytest_ragmetrics.evaluation.mutation import (
+    NOTICED_BY,
+    Judged,
+    answers_in,
+    describe,
+    drawn,
+    killed,
+    probe_answers,
+)
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
 from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.runs.records import render_json
@@ -147,6 +155,21 @@ def test_what_kills(
         return None if score is None else MetricResult(round(1 - score, 6) if lower else score, metric=name)
 
     assert killed(metric, result(original), result(mutant)) is expected
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "fails", "expected"),
+    [
+        ((True, False), False, True),
+        ((False, None), False, False),
+        ((None,), False, None),
+        ((False, None), True, None),  # the other test of the row is red, if not by a score
+        ((True, None), True, True),
+    ],
+)
+def test_what_survives(verdicts: Sequence[bool | None], fails: bool, expected: bool | None) -> None:
+    found = dict(zip("ab", verdicts, strict=False))
+    assert Judged(kind="number", text="r", verdicts=found, fails=fails).killed is expected
 
 
 def table_rows(texts: Sequence[str]) -> list[Sample]:

@@ -7,7 +7,7 @@ the last test is torn down, while the fixtures of the session are there.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -29,14 +29,15 @@ from pytest_ragmetrics.plugin.rows.dataset_tests import FIXTURE, DatasetCase, Da
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.terminal import cost_lines
 from pytest_ragmetrics.runs.wording.figures import counted, readable
+from pytest_ragmetrics.text.unicode import printable_lines, shortened
 
 # Why tests are not run again.
 _TALK = "of conversations"
 _FAILED = "failed or skipped as they are"
 _CLAIMLESS = "no such fault can be planted"
 _LATE = "the run ended before"
-# Characters of a reason, and how many reasons are shown.
-_WIDEST, _SHOWN = 160, 3
+# Characters of a reason and of a function, and how many reasons are shown.
+_WIDEST, _NAME, _SHOWN = 160, 24, 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,10 +70,6 @@ def _case(item: pytest.Item) -> DatasetCase | None:
     """Return the row that a test is of."""
     case = getattr(getattr(item, "callspec", None), "params", {}).get(FIXTURE)
     return case if isinstance(case, DatasetCase) and case.row.sample is not None else None
-
-
-def _is_talk(case: DatasetCase) -> bool:
-    return bool(case.script) or (case.row.sample is not None and "messages" in case.row.sample.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +113,8 @@ class MutantTests:
         self._tests = tests
         self._kinds = session.settings.mutate or ()
         self._seed = session.settings.seed or 0
-        #: The rows with a passage, by function, and the tests of drawn rows and of conversations.
-        self._lenders: defaultdict[str, list[Sample]] = defaultdict(list)
+        #: The rows of each data set that have passages, and the tests of drawn rows, and of conversations.
+        self._lenders: defaultdict[str | None, dict[str, Sample]] = defaultdict(dict)
         self._drawn: dict[str, int] = {}
         self._talks: set[str] = set()
         self._draw(items)
@@ -129,18 +126,22 @@ class MutantTests:
         self._raised: BaseException | None = None
 
     def _draw(self, items: Sequence[pytest.Item]) -> None:
-        rows: defaultdict[str, list[str]] = defaultdict(list)
-        for item in sorted(items, key=lambda it: it.nodeid):
+        """Draw rows of each data set: several tests may have to notice the fault of one."""
+        rows: defaultdict[tuple[str | None, str], list[str]] = defaultdict(list)
+        for item in items:
             case = _case(item)
             if case is None or case.row.sample is None:
                 continue
-            if _is_talk(case):
+            if case.script or "messages" in case.row.sample.metadata:
                 self._talks.add(item.nodeid)
             elif (answer_of(case.row.sample) or 1) == 1:
-                rows[function_of(item)].append(item.nodeid)
-                self._lenders[function_of(item)] += [case.row.sample] if case.row.sample.retrieved_contexts else []
-        most = self._session.settings.mutate_rows
-        chosen = {test for tests in rows.values() for test in drawn(tests, most, self._seed)}
+                rows[case.row.file, case.row.id].append(item.nodeid)
+                if case.row.sample.retrieved_contexts:
+                    self._lenders[case.row.file][case.row.id] = case.row.sample
+        most, files = self._session.settings.mutate_rows, {file for file, _ in rows}
+        sets = [sorted(name for other, name in rows if other == file) for file in files]
+        names = [(file, name) for file, each in zip(files, sets, strict=True) for name in drawn(each, most, self._seed)]
+        chosen = {test for name in names for test in rows[name]}
         self._drawn = {item.nodeid: place for place, item in enumerate(items) if item.nodeid in chosen}
 
     @pytest.hookimpl(wrapper=True)
@@ -184,7 +185,7 @@ class MutantTests:
             yield
 
     def _run(self, last: pytest.Item) -> None:
-        self._copies = [*self._made()]
+        self._copies, self._right = [*self._made()], {}
         if not self._copies:
             return
         runner: Any = last.config.pluginmanager.get_plugin("runner")
@@ -204,12 +205,12 @@ class MutantTests:
     def _made(self) -> Iterator[_Copy]:
         """Yield the mutants of the rows whose tests passed, in the order of the tests."""
         right = {test: self._right[test] for test in sorted(self._right, key=self._drawn.__getitem__)}
-        self._right = {}
-        answered: defaultdict[str, list[Sample]] = defaultdict(list)
-        for item, _, sample in right.values():
-            answered[function_of(item)].append(sample)
+        answered: defaultdict[str | None, dict[str, Sample]] = defaultdict(dict)
+        for _, case, sample in right.values():
+            answered[case.row.file][case.row.id] = sample
         for test, (item, case, sample) in right.items():
-            others = self._lenders[function_of(item)] or answered[function_of(item)]
+            lenders = self._lenders[case.row.file] or answered[case.row.file]
+            others = [lenders[name] for name in sorted(lenders)]
             found = [*mutants_of(sample, self._kinds, others=others, seed=self._seed)]
             if not found:
                 self._left[test] = _CLAIMLESS
@@ -244,6 +245,13 @@ class MutantTests:
         self._session.mutants = dump(Trials(tried=self._tried, left=left))
 
 
+def _short(functions: Collection[str]) -> dict[str, str]:
+    """Return names of functions that fit into the head of a table."""
+    short = {it: shortened(it.rpartition("::")[2], _NAME) for it in functions}
+    taken = Counter(short.values())
+    return {it: name if taken[name] == 1 else it for it, name in short.items()}
+
+
 class MutationReport:
     """The hooks of the process that reports: the table of mutants, and the exit status if too few were killed."""
 
@@ -263,9 +271,8 @@ class MutationReport:
     def _table(self) -> MutationTable:
         """The table; a mutant of a row in the tests of several functions is one, which any of them may kill."""
         tried, settings = self._trials.tried, self._session.settings
-        functions = sorted({it.function for it in tried})
-        short = Counter(it.rpartition("::")[2] for it in functions)
-        names = {it: it.rpartition("::")[2] if short[it.rpartition("::")[2]] == 1 else it for it in functions}
+        names = _short({it.function for it in tried})
+        failed = {(it.kind, it.text) for it in tried if it.reason}
         found: defaultdict[tuple[str, str], dict[str, bool | None]] = defaultdict(dict)
         for it in tried:
             scores = {name: (score, vacuous) for name, (score, vacuous) in it.scores.items() if score is not None}
@@ -275,8 +282,11 @@ class MutationReport:
             known = [each for each in (verdicts.get(name), it.killed, moved or None) if each is not None]
             verdicts[name] = any(known) if known else None
         return MutationTable(
-            [Judged(kind=kind, text=text, verdicts=verdicts) for (kind, text), verdicts in found.items()],
-            judges=[*names.values()],
+            [
+                Judged(kind=kind, text=text, verdicts=verdicts, fails=(kind, text) in failed)
+                for (kind, text), verdicts in found.items()
+            ],
+            judges=sorted(names.values()),
             measured={metric for it in tried for metric in it.scores},
             kinds=settings.mutate or (),
             rows=len({it.row for it in tried}),
@@ -299,20 +309,19 @@ class MutationReport:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(trylast=True)
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table, the survivors, and what was not tried."""
-        from pytest_ragmetrics.text.unicode import printable_lines
-
         terminalreporter.section("RAG mutants", sep="=")
-        for line in (*self._lines(), *filter(None, [self._shortfall])):
+        for line in (*self._lines(exitstatus), *filter(None, [self._shortfall])):
             terminalreporter.write_line(printable_lines(line))
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, exitstatus: int) -> Iterator[str]:
         tried, left = self._trials.tried, Counter(self._trials.left.values())
-        if not tried and not left:
+        if not tried and not left and exitstatus == pytest.ExitCode.INTERRUPTED:
+            yield f"none, {_LATE}"
+        elif not tried and not left:
             yield "no test with the marker rag_dataset has run: --rag-mutate changes the answers of its rows, no others"
-            return
-        if tried and self._session.dry_run:
+        elif tried and self._session.dry_run:
             made, rows = counted(len(tried), "mutant"), counted(self._table.rows, "row")
             yield f"{made} of {rows}: their requests are in the forecast"
         elif tried:
