@@ -126,11 +126,11 @@ def test_workers_keep_one_pace(run: RunPytest, server: FakeOpenAI) -> None:
 
 def test_a_server_that_takes_nothing_more_is_not_asked(run: RunPytest, server: FakeOpenAI) -> None:
     """Without an option: what the first reply says of the limit is waited for, and the summary says so."""
-    headers = {"limit": "60", "remaining": "0", "reset": "1.8s"}
+    headers = {"limit": "60", "remaining": "0", "reset": "3s"}
     said = {f"x-ratelimit-{name}-requests": value for name, value in headers.items()}
     server.answer = lambda body: Reply(text=answer_sensibly(body), headers={} if server.calls else said)
     began = time.monotonic()
     result = run("--rag-concurrency=1", test_it=SUITE.replace("range(12)", "range(3)"))
-    result.shows("waited 2 s for the provider's limit of 60 requests", passed=3)
-    assert time.monotonic() - began >= 1.8
+    result.shows("waited [123] s for the provider's limit of 60 requests", passed=3)
+    assert time.monotonic() - began >= 3
     assert server.calls == 3
