@@ -30,7 +30,7 @@ from pytest_ragmetrics.metrics.verdicts import on_response
 class Kindness(JudgedMetric):
     """1.0 if the response is kind, else 0.0.
 
-    Takes ``response``; one request.
+    Use it when answers must show good will. Takes ``response``; one request.
 
     >>> Kindness(judge="local").score(response="Wait, please.").value
     1.0
@@ -138,7 +138,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("pytest_ragmetrics", ".tools", "tests", "conftest_examples"):
         # With what is compiled, which takes half a second.
         shutil.copytree(ROOT / part, folder / part)
-    for part in ("pyproject.toml", "README.md", "CHANGELOG.md"):
+    for part in ("pyproject.toml", "README.md", "CHANGELOG.md", ".zensical.yml"):
         shutil.copy(ROOT / part, folder / part)
     for path, text in FILES.items():
         (folder / path).write_text(text.lstrip("\n"), "utf-8")
@@ -171,7 +171,7 @@ def test_all_lists_and_tests_of_metrics_have_it(checkout: Path) -> None:
     names = [str(path.relative_to(package)) for path in made]
     copy = checkout / "pytest_ragmetrics"
     differ = {name for name in names if (copy / name).read_bytes() != (package / name).read_bytes()}
-    pages = {f"docs/reference/{name}.md" for name in ("api", "metrics", "tasks")}
+    pages = {f"docs/reference/{name}.md" for name in ("metrics", "tasks")}
     assert differ == {"__init__.pyi", "metrics/__init__.pyi", "core/typed.py", "judges/tasks/__init__.py", *pages}
     described = json.loads(run(checkout, "-m", "pytest_ragmetrics", "metrics", "--json"))["metrics"]
     (kindness,) = (each for each in described if each["class"] == "Kindness")
