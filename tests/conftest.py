@@ -66,7 +66,7 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_uninvited_plugins() -> Iterator[None]:
+def _no_uninvited_plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have runs of pytest inside a test load the plugins they name and no others: those are slow, and warn.
 
     What they print does not depend on whether this run is one of CI, where pytest cuts nothing short, nor on the
@@ -74,6 +74,8 @@ def _no_uninvited_plugins() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        # Temporary folders of nested runs are among those of this run: there they would delete those of earlier runs.
+        patch.setenv("PYTEST_DEBUG_TEMPROOT", str(tmp_path_factory.mktemp("nested")))
         # Nor is what a test writes anew within a second taken for what it was.
         patch.setenv("PYTHONDONTWRITEBYTECODE", "1")
         patch.setattr(sys, "dont_write_bytecode", True)
@@ -99,6 +101,7 @@ def lasting_modules() -> None:
         await judge.ask(ListClaims(text="It hums."))
         await judge.aclose()
 
+    pytest.register_assert_rewrite("xdist")
     for module in IMPORTED:
         import_module(module)
     for name in dir(pytest_ragmetrics):

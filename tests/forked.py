@@ -1,45 +1,52 @@
-"""Processes of nested runs are forks of one that has imported what they would import: 0.2 s of a core each, not 1 s.
+"""Processes of nested runs are forks of one that has imported what they would import: 0.1 s of a core each, not 1 s.
 
-``python -IS forked.py ARGUMENTS`` stands for ``python ARGUMENTS``, of which it takes ``-m`` and ``-c``. It hands its
-streams, folder, environment and arguments to the process that ``FORKED_FROM`` names, and ends as the fork of it ends.
-That process has one thread, as those of multiprocessing that fork have.
+``python -IS fork.py ARGUMENTS`` stands for ``python ARGUMENTS``, of which it takes ``-m pytest`` and ``-c``. The
+process that forks has one thread, as those of multiprocessing that fork have.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import json
+import gc
+import io
+import marshal
 import os
 import select
 import socket
 import subprocess
 import sys
+import threading
+import traceback
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import execnet
 
 #: What is imported before, and what a run inside a test finds imported: plugins of pytest other than this one must not
-#: be, since it warns that it cannot rewrite them.
+#: be, unless pytest rewrites them, since it warns that it cannot.
 IMPORTED = [
     *(("aiohttp", "openai._vendor.httpx_aiohttp") if find_spec("aiohttp") and find_spec("openai._vendor") else ()),
-    *("diskcache", "execnet", "filelock", "genai_prices.data", "numpy.fft", "numpy.random"),
-    *("openai.resources.chat", "openai.resources.files", "pytest"),
-    *("rapidfuzz.process", "sentencex"),
+    *("diskcache", "execnet", "filelock", "genai_prices.data", "genai_prices.validation", "httpcore2", "jinja2"),
+    *("numpy.fft", "numpy.random", "openai.resources.chat", "openai.resources.files", "pytest"),
+    *("rapidfuzz.process", "sentencex", "xdist.remote", "xdist.scheduler"),
     *(f"pytest_ragmetrics.{name}" for name in ("judges.local", "judges.batches.queue", "judges.providers.openai")),
     *(f"pytest_ragmetrics.judges.embedders.{name}" for name in ("local", "openai")),
     *(f"pytest_ragmetrics.evaluation.{name}" for name in ("dry_run", "engine")),
-    *(f"pytest_ragmetrics.plugin.{name}" for name in ("carried", "gates.plugin", "report", "rows.dataset_tests")),
-    *(f"pytest_ragmetrics.plugin.{name}" for name in ("rows.drawn", "session", "settings", "terminal", "tracebacks")),
-    *("pytest_ragmetrics.report.files", "pytest_ragmetrics.report.markdown", "pytest_ragmetrics.runs.wording.repeats"),
-    *("pytest_ragmetrics.plugin", "pytest_ragmetrics.stats.means"),
+    *(f"pytest_ragmetrics.plugin.{name}" for name in ("carried", "config", "gates.decide", "gates.plugin", "report")),
+    *(f"pytest_ragmetrics.plugin.{name}" for name in ("rows.dataset_tests", "rows.drawn", "session", "settings")),
+    *(f"pytest_ragmetrics.plugin.{name}" for name in ("terminal", "tracebacks")),
+    *(f"pytest_ragmetrics.{name}" for name in ("report.files", "report.markdown", "runs.wording.power")),
+    *(f"pytest_ragmetrics.{name}" for name in ("runs.wording.repeats", "plugin", "stats.means", "text.quotes.nearest")),
 ]
 VARIABLE = "FORKED_FROM"
 #: The Python of such a process.
-PYTHON = [sys.executable, "-IS", __file__]
+PYTHON = [sys.executable, "-IS", str(Path(__file__).with_name("fork.py"))]
 
 
 def workers() -> object:
@@ -49,6 +56,9 @@ def workers() -> object:
     class Workers:
         @pytest.hookimpl(optionalhook=True)
         def pytest_xdist_setupnodes(self, specs: list[execnet.XSpec]) -> None:
+            from xdist import workermanage
+
+            workermanage._sys_path = list(sys.path)  # as if this process had begun with this run, and imported it now
             for spec in specs:
                 spec.python = " ".join(PYTHON)
 
@@ -63,7 +73,7 @@ def forking(address: str) -> Iterator[None]:
         listening.bind(address)
         listening.listen(64)
         descriptor = listening.fileno()
-        command = [sys.executable, __file__, "--fork-at", str(descriptor)]
+        command = [sys.executable, __file__, str(descriptor)]
         parent = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[descriptor], env=environment)
     os.environ[VARIABLE] = address
     try:
@@ -73,61 +83,64 @@ def forking(address: str) -> Iterator[None]:
         parent.communicate()
 
 
-def _begin() -> int:
-    """Ask for a fork that goes on with the streams of this process; returns how it ended."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(os.environ[VARIABLE])
-        begun = {"argv": sys.argv[1:], "cwd": os.path.realpath("."), "environ": dict(os.environ)}
-        socket.send_fds(asking, [b"-"], [0, 1, 2])
-        asking.sendall(json.dumps(begun).encode())
-        asking.shutdown(socket.SHUT_WR)
-        return int(asking.recv(16) or b"1")
-
-
 def _fork_at(descriptor: int) -> list[str]:
     """Fork for each that asks until the suite has ended. Returns, in a fork, what it is to run."""
-    import gc
-    from importlib import import_module
-    from pathlib import Path
+    import pytest
 
     sys.path.insert(0, str(Path(__file__).parent.parent))
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        pytest.main(["-c", os.devnull, "--noconftest", "-p", "xdist", "-VV"])  # imports them as pytest does
     for name in IMPORTED:
         import_module(name)
     package = import_module("pytest_ragmetrics")
     for name in dir(package):
         getattr(package, name)
     gc.freeze()
+    under_way: dict[int, tuple[int, socket.socket]] = {}
     with socket.socket(fileno=descriptor) as listening:
-        while descriptor in select.select([descriptor, 0], [], [])[0]:
-            asking = listening.accept()[0]
-            if os.fork():
-                asking.close()
-                with contextlib.suppress(ChildProcessError):
-                    while os.waitpid(-1, os.WNOHANG)[0]:
-                        pass
+        while (ready := select.select([descriptor, 0, *under_way], [], [])[0]) != [0]:
+            for ended in under_way.keys() & set(ready):
+                _tell(ended, *under_way.pop(ended))
+            if descriptor not in ready:
                 continue
-            with asking:
-                streams = socket.recv_fds(asking, 1, 3)[1]
-                begun = json.load(asking.makefile())
-                if child := os.fork():
-                    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-                    asking.sendall(str(status if status >= 0 else 128 - status).encode())
-                    os._exit(0)
+            asking = listening.accept()[0]
+            if child := os.fork():
+                under_way[os.pidfd_open(child)] = (child, asking)
+                continue
             listening.close()
-            for number, stream in enumerate(streams):
-                os.dup2(stream, number)
-                os.close(stream)
-            os.chdir(begun["cwd"])
-            os.environ.clear()
-            os.environ.update(begun["environ"])
-            return list(begun["argv"])
+            for other, (_, waiting) in under_way.items():
+                os.close(other)
+                waiting.close()
+            return _taken_over(asking)
     with contextlib.suppress(ChildProcessError):
         while os.wait():
             pass
     os._exit(0)
 
 
-def _run(argv: list[str]) -> None:
+def _tell(ended: int, child: int, asking: socket.socket) -> None:
+    """Tell the one that asked how its fork ended."""
+    os.close(ended)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with asking, contextlib.suppress(OSError):  # it may have been killed
+        asking.sendall(str(status if status >= 0 else 128 - status).encode())
+
+
+def _taken_over(asking: socket.socket) -> list[str]:
+    """Take over the streams, folder and environment of the one that asks; returns its arguments."""
+    with asking:
+        streams = socket.recv_fds(asking, 1, 3)[1]
+        arguments, folder, environment = marshal.load(asking.makefile("rb"))
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    return list(arguments)
+
+
+def _run(argv: list[str]) -> int:
     """Do what ``python`` does with ``-m pytest`` or, as execnet starts it, with ``-u -c CODE``."""
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     given = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
@@ -136,14 +149,27 @@ def _run(argv: list[str]) -> None:
         import pytest
 
         sys.argv = argv[1:]
-        sys.exit(pytest.main(argv[2:], plugins=[workers()]))
+        return int(pytest.main(argv[2:], plugins=[workers()]))
     sys.argv = ["-c"]
     sys.modules["__main__"] = main = ModuleType("__main__")
     exec(argv[argv.index("-c") + 1], main.__dict__)
+    return 0
+
+
+def _end(argv: list[str]) -> NoReturn:
+    """Run that and end as forks of multiprocessing do: taking modules down writes to all memory shared, 0.05 s each."""
+    status = 1
+    try:
+        status = _run(argv)
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException:  # noqa: BLE001 - told as Python tells it
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--fork-at":
-        _run(_fork_at(int(sys.argv[2])))
-    else:
-        sys.exit(_begin())
+    _end(_fork_at(int(sys.argv[1])))
