@@ -31,7 +31,7 @@ def answer_sensibly(body: Body) -> str:
     """Answer any task of the package by word overlap, any other schema with the smallest value that fits it."""
     schema = _schema(body)
     prompt = next(text_of(message["content"]) for message in body["messages"] if message["role"] == "user")
-    blocks = {found["label"]: found["text"] for found in _BLOCK.finditer(prompt)}
+    blocks = blocks_of(prompt)
     answer = _ANSWERS.get(_shape(schema))
     if answer is None or not blocks:
         return json.dumps(smallest(schema))
@@ -40,7 +40,16 @@ def answer_sensibly(body: Body) -> str:
 
 def by_words(task: type[tasks.Task[Any]]) -> Callable[[str], Body]:
     """Return what answers a task by the words of its prompt."""
-    return lambda prompt: _BY_TASK[task]({found["label"]: found["text"] for found in _BLOCK.finditer(prompt)}, prompt)
+    return lambda prompt: _BY_TASK[task](blocks_of(prompt), prompt)
+
+
+def blocks_of(prompt: str) -> dict[str, str]:
+    """Return the texts that a prompt shows, by their labels."""
+    return {found["label"]: found["text"] for found in _BLOCK.finditer(prompt)}
+
+
+def sentences_of(text: str) -> list[str]:
+    return [sentence.strip() for sentence in _SENTENCE.findall(text)]
 
 
 def text_of(content: Any) -> str:
@@ -112,7 +121,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"\w{3,}", text.casefold()))
 
 
-def _overlap(text: str, source: str) -> float:
+def overlap(text: str, source: str) -> float:
     words = _words(text)
     return len(words & _words(source)) / len(words) if words else 0.0
 
@@ -122,12 +131,12 @@ def _sentences(blocks: Blocks) -> dict[int, str]:
 
 
 def _relevant(wanted: str, lines: Mapping[int, str]) -> list[int]:
-    return [number for number, text in lines.items() if _overlap(wanted, text) > 0]
+    return [number for number, text in lines.items() if overlap(wanted, text) > 0]
 
 
 def _verdict(number: int, claim: str, sentences: Mapping[int, str]) -> Body:
-    best = max(sentences, key=lambda n: _overlap(claim, sentences[n]), default=0)
-    if best and _overlap(claim, sentences[best]) >= _SHARED:
+    best = max(sentences, key=lambda n: overlap(claim, sentences[n]), default=0)
+    if best and overlap(claim, sentences[best]) >= _SHARED:
         return {"number": number, "reason": "It says so.", "sentences": [best], "verdict": "supported"}
     return {"number": number, "reason": "It does not say so.", "sentences": [], "verdict": "unsupported"}
 
@@ -157,7 +166,7 @@ def _answer(number: int, *, yes: bool) -> Body:
 def _judge_contexts(blocks: Blocks, _: str) -> Body:
     verdicts = []
     for number, text in _contexts(blocks):
-        word = "relevant" if _overlap(blocks["question"], text) > 0 else "irrelevant"
+        word = "relevant" if overlap(blocks["question"], text) > 0 else "irrelevant"
         verdicts.append({"number": number, "reason": f"It is {word}.", "verdict": word})
     return {"verdicts": verdicts}
 
@@ -170,7 +179,7 @@ def _contexts(blocks: Blocks) -> list[tuple[int, str]]:
 def _judge_usefulness(blocks: Blocks, _: str) -> Body:
     verdicts = []
     for context, text in _contexts(blocks):
-        sentences = [number for number, line in _numbered(text).items() if _overlap(blocks["answer"], line)]
+        sentences = [number for number, line in _numbered(text).items() if overlap(blocks["answer"], line)]
         word = "useful" if sentences else "useless"
         verdicts.append({"number": context, "reason": f"It is {word}.", "sentences": sentences, "verdict": word})
     return {"verdicts": verdicts}
@@ -188,13 +197,13 @@ def _rated(rating: float) -> Body:
 
 def _overlap_of(blocks: Blocks, *, reverse: bool = False) -> float:
     first, second = list(blocks.values())[:2]
-    return _overlap(second, first) if reverse else _overlap(first, second)
+    return overlap(second, first) if reverse else overlap(first, second)
 
 
 def _goal(blocks: Blocks, _: str) -> Body:
     lines = list(_numbered(blocks["conversation"]).values())
     wanted = blocks.get("goal", lines[0])
-    word = "reached" if _overlap(wanted, lines[-1]) > 0 else "missed"
+    word = "reached" if overlap(wanted, lines[-1]) > 0 else "missed"
     return {"goal": wanted, "reason": "By the words they share.", "verdict": word}
 
 
@@ -205,7 +214,7 @@ def _topics(blocks: Blocks, _: str) -> Body:
 
 
 def _match(number: int, topic: str, allowed: Mapping[int, str]) -> Body:
-    match = next((n for n, text in allowed.items() if _overlap(text, topic) > 0), 0)
+    match = next((n for n, text in allowed.items() if overlap(text, topic) > 0), 0)
     return {"number": number, "reason": "By the words they share.", "allowed": match}
 
 
@@ -272,14 +281,14 @@ def _golden_question(blocks: Blocks, _: str) -> Body:
 
 
 _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
-    tasks.ListClaims: lambda b, _: {"claims": [sentence.strip() for sentence in _SENTENCE.findall(b["text"])]},
+    tasks.ListClaims: lambda b, _: {"claims": sentences_of(b["text"])},
     tasks.VerifyClaims: lambda b, _: {
         "verdicts": [_verdict(number, claim, _sentences(b)) for number, claim in _numbered(b["claims"]).items()]
     },
     tasks.WriteQuestions: _write_questions,
     tasks.WriteClosedQuestions: _closed_questions,
     tasks.AnswerQuestions: lambda b, _: {
-        "answers": [_answer(n, yes=_overlap(said, b["text"]) > 0) for n, said in _numbered(b["questions"]).items()]
+        "answers": [_answer(n, yes=overlap(said, b["text"]) > 0) for n, said in _numbered(b["questions"]).items()]
     },
     tasks.SelectSentences: lambda b, _: {
         "sentences": _relevant(b["question"], _sentences(b)) or _relevant(b.get(_EARLIER, ""), _sentences(b))
@@ -295,8 +304,8 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
     },
     tasks.ListTold: _told,
     tasks.ListWishes: _wishes,
-    tasks.JudgeKept: _became("facts", "kept", "asked again", lambda it, by: "?" in by and _overlap(by, it) >= _SHARED),
-    tasks.JudgeWishes: _became("wishes", "unmet", "met", lambda wish, by: _overlap(wish, by) > 0),
+    tasks.JudgeKept: _became("facts", "kept", "asked again", lambda it, by: "?" in by and overlap(by, it) >= _SHARED),
+    tasks.JudgeWishes: _became("wishes", "unmet", "met", lambda wish, by: overlap(wish, by) > 0),
     tasks.JudgeTurns: lambda b, p: {
         "turns": [_turn(n, "evades" if "cannot" in said else "answers") for n, said in _turns(b, p)]
     },
@@ -307,7 +316,7 @@ _BY_TASK: Mapping[type[tasks.Task[Any]], Callable[[Blocks, str], Body]] = {
         "entities": list(dict.fromkeys(re.findall(r"\b[A-Z]\w+", " ".join(_sentences(b).values()))))
     },
     tasks.RateContexts: lambda b, _: _rated(round(2 * _overlap_of(b, reverse=True))),
-    tasks.RateAgreement: lambda b, _: _rated(2 * round(2 * _overlap(b["second answer"], b["first answer"]))),
+    tasks.RateAgreement: lambda b, _: _rated(2 * round(2 * overlap(b["second answer"], b["first answer"]))),
     tasks.WriteGoldenQuestion: _golden_question,
 }
 _ANSWERS = {_shape(task.form): answer for task, answer in _BY_TASK.items()}

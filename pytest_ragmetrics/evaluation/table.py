@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from html import escape
@@ -28,6 +29,7 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.metrics.asserting import check_bound
 from pytest_ragmetrics.metrics.parameters import check_number
+from pytest_ragmetrics.metrics.registry import metric_named
 from pytest_ragmetrics.runs.clusters import ClusterRule
 from pytest_ragmetrics.runs.compare import PlacedRecord, cluster_of, key_of
 from pytest_ragmetrics.runs.records import bare_record
@@ -110,7 +112,7 @@ class Evaluation(TableNames):
     ``better`` names the metrics whose lower scores are better, and may name others; ``scales`` has the lowest and the
     highest score where known, ``durations`` the seconds of a metric. ``vacuous`` says whether scores of rows with
     nothing to check are left out of figures and comparisons ("skip") or "count"; methods that take it may override it.
-    Methods raise ``KeyError`` for a metric that was not evaluated.
+    Methods take any name of a metric, and raise ``KeyError`` for one that was not evaluated.
     """
 
     metrics: tuple[str, ...]
@@ -122,7 +124,7 @@ class Evaluation(TableNames):
 
     def scores(self, metric: str) -> list[float | None]:
         """Return the scores of a metric in the order of the rows, vacuous ones too, ``None`` where there is none."""
-        self._check(metric)
+        metric = self._name(metric)
         return [row.results[metric].value if metric in row.results else None for row in self.rows]
 
     def mean(self, metric: str, *, skip_unscored: bool = False, vacuous: Vacuous | None = None) -> float:
@@ -144,7 +146,7 @@ class Evaluation(TableNames):
         >>> Evaluation(metrics=("mood",), rows=tuple(rows)).by_conversation("mood")
         {'rain': ConversationScore(score=0.75, mean=0.75, worst=0.5, turns=2)}
         """
-        self._check(metric)
+        metric = self._name(metric)
         found: dict[str, list[MetricResult]] = {}
         for row in self.rows:
             name, result = row.sample.metadata.get("conversation"), row.results.get(metric)
@@ -228,8 +230,8 @@ class Evaluation(TableNames):
         weighted = dict.fromkeys(self.metrics, 1.0) if weights is None else weights
         if not isinstance(weighted, Mapping):
             raise TypeError(f"weights must map names of metrics to numbers, not be of type {type(weights).__name__}")
+        weighted = {self._name(metric): weight for metric, weight in weighted.items()}
         for metric, weight in weighted.items():
-            self._check(metric)
             check_number(f"the weight of {metric}", weight)
         total = sum(weighted.values())
         if not total:
@@ -323,8 +325,7 @@ class Evaluation(TableNames):
 
     def better_of(self, metric: str) -> Direction:
         """Return which scores of a metric are the good ones."""
-        self._check(metric)
-        return self.better.get(metric, "higher")
+        return self.better.get(self._name(metric), "higher")
 
     def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
         """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
@@ -456,9 +457,8 @@ class Evaluation(TableNames):
                 other = "max" if direction == "higher" else "min"
                 raise ValueError(f"there is no metric whose {direction} scores are better; give {other}=")
         else:
-            bounds = dict(bound)
+            bounds = {self._name(metric): value for metric, value in bound.items()}
         for metric, value in bounds.items():
-            self._check(metric)
             check_bound(f"the bound of {metric}", value, metric=metric, scale=self._scale(metric))
         return bounds
 
@@ -466,22 +466,27 @@ class Evaluation(TableNames):
         return fitting(self.scales.get(metric), (row.results[metric] for row in self.rows if metric in row.results))
 
     def _entries(self, metric: str) -> list[ScoredRow]:
-        self._check(metric)
+        metric = self._name(metric)
         return [_entry(row, metric) for row in self.rows]
 
     def _scored(self, metric: str) -> list[ScoredRow]:
         """Return the rows that a metric is for."""
-        self._check(metric)
+        metric = self._name(metric)
         return [_entry(row, metric) for row in self.rows if row.is_of(metric)]
 
     def _score_set(self, metric: str, vacuous: Vacuous | None) -> ScoreSet[ScoredRow]:
         return score_set(self._scored(metric), self.vacuous if vacuous is None else vacuous)
 
-    def _check(self, metric: str) -> None:
-        if metric not in self.metrics:
-            near = get_close_matches(str(metric), self.metrics, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
+    def _name(self, metric: str) -> str:
+        """Return the column of a metric given by any of its names."""
+        if metric in self.metrics:
+            return metric
+        with suppress(ValueError):
+            if (name := metric_named(str(metric)).name) in self.metrics:
+                return name
+        near = get_close_matches(str(metric), self.metrics, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownMetricError(f"{metric!r} was not evaluated; there are {', '.join(self.metrics)}{hint}")
 
 
 def cluster_rule() -> ClusterRule:

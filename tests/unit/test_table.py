@@ -126,6 +126,13 @@ def test_what_makes_no_sense_of_a_table_is_an_error() -> None:
             look("fairness")
 
 
+def test_a_column_is_found_by_any_name_of_its_metric() -> None:
+    assert TABLE.scores("Faithfulness") == TABLE.scores("faithfulness")
+    assert TABLE.overall({"Relevance": 1}) == TABLE.mean("Relevance") == 0.5625
+    assert TABLE.better_of("FaithfulnessMetric") == "higher"
+    assert TABLE.failures({"Relevance": 1}) == TABLE.failures({"relevance": 1})
+
+
 def test_the_files_say_all_of_it(tmp_path: Path) -> None:
     text = TABLE.to_csv(tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_bytes().decode() == text
