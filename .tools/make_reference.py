@@ -98,7 +98,9 @@ def _prose(text: str) -> str:
 
 
 def _entry(level: int, heading: str, *parts: str | None, also: Iterable[str] = ()) -> str:
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(also))
+    # `ragmetrics docs` finds a name in any case and with any separators.
+    others = {re.sub(r"\W|_", "", name).casefold(): name for name in reversed([*also])}
+    names = _code(*(name for key, name in reversed(others.items()) if key != heading.casefold()))
     return "\n\n".join(filter(None, [f"{'#' * level} {heading}", names and f"Also: {names}", *parts]))
 
 
@@ -236,7 +238,7 @@ def metrics_page() -> str:
         "Each metric: when to use it, its formula, inputs, cost, parameters and what it cannot see.",
         "A metric is used by its name in `metrics=[...]`, `assert_sample(row, NAME=bound)` and the markers, by its "
         "helper in a test, or as a\nclass of `pytest_ragmetrics.metrics`: `Faithfulness().score(response=..., "
-        "retrieved_contexts=[...])`.",
+        "retrieved_contexts=[...])`. The name is the class's in\nsmall letters: `context_recall` of `ContextRecall`.",
         "- Scores are from 0 to 1 and higher is better, unless the entry says otherwise. A score with nothing to check "
         "is `vacuous`: means,\n  rates and gates leave it out.\n"
         "- Every metric takes `name=`, every judged one `judge=` and `embedder=` (`llm=` and `embeddings=` of other "
@@ -271,7 +273,7 @@ def _by_cost() -> str:
 def _metric(kind: type[Metric]) -> str:
     helper = helper_of(kind)
     is_made = "__signature__" in vars(helper)
-    also = [kind.name, *vars(kind).get("aliases", ()), *other_names(kind), *([helper.__name__] if is_made else [])]
+    also = [kind.name, *other_names(kind), *vars(kind).get("aliases", ()), *([helper.__name__] if is_made else [])]
     first, use, rest = _parts(kind)
     # An aspect of the table of aspects.
     if (parent := kind.__base__) in built_in_metrics() and ">>>" not in (kind.__doc__ or ""):
