@@ -245,6 +245,8 @@ def metrics_page() -> str:
         "tools). A helper\n  takes the parameters of its metric, and a judged one `votes=`.\n"
         f"- `asks` is the cost of a sample with {_CONTEXTS} contexts of {_SIZE} characters without a cache: requests "
         f"to the judge, and\n  prompt tokens of {_CHARACTERS_A_TOKEN} characters. Metrics without it ask no model.\n"
+        "- `if_empty` is the score of a sample with no claim, entity, question or topic to judge. By default it is "
+        "unscored:\n  `UnscoredError`.\n"
         "- `ragas_score` (`assert_ragas_score`) is the harmonic mean of several metrics.",
         _by_cost(),
         *(_metric(kind) for kind in built_in_metrics()),
@@ -258,16 +260,15 @@ def asked() -> dict[str, list[str]]:
 
 
 def _by_cost() -> str:
-    """Return the names of the metrics that ask no judge, and of those whose lower scores are better."""
+    """Return the names of the metrics that ask an embedder, and of those whose lower scores are better."""
     kinds = built_in_metrics()
     lists = {
-        "No model": [kind for kind in kinds if not asked()[kind.name]],
         "An embedder alone": [kind for kind in kinds if asked()[kind.name] == ["embedder"]],
         "A judge and an embedder": [kind for kind in kinds if len(asked()[kind.name]) > 1],
         "Lower is better": [kind for kind in kinds if kind.better == "lower"],
     }
     lines = (f"- {title}: {_code(*(kind.__name__ for kind in listed))}." for title, listed in lists.items())
-    return "\n".join(["By what they ask, a judge where nothing else is said:", "", *lines])
+    return "\n".join(lines)
 
 
 def _metric(kind: type[Metric]) -> str:

@@ -53,7 +53,7 @@ class AgentGoalAccuracy(ConversationMetric):
     """1.0 if a conversation reached its goal, else 0.0.
 
     Use it when an agent should get something done, and may stop short of it. ``reference`` is the goal; without one the
-    judge states what the user wanted. After the agent goal accuracy of Ragas.
+    judge states what the user wanted. After Ragas.
 
     >>> judge = lambda prompt: '{"goal": "Book a seat.", "reason": "It is booked.", "verdict": "reached"}'
     >>> metric = AgentGoalAccuracy(judge=judge)
@@ -89,8 +89,7 @@ class TopicAdherence(ConversationMetric):
     Use it when an agent answers questions that are none of its business. ``reference_topics`` are the allowed ones. The
     judge lists the user's topics, whether the agent dealt with each, and which are allowed. Precision is the share of
     allowed ones among those dealt with, recall the share of those dealt with among the allowed; ``mode="f1"`` is their
-    harmonic mean. With nothing to take a share of: ``if_empty``, else :class:`UnscoredError`. After the topic adherence
-    of Ragas.
+    harmonic mean. After Ragas.
 
     >>> judge = lambda prompt: (
     ...     '{"matches": [{"number": 1, "reason": "A ferry.", "allowed": 1}]}' if "<<<topics" in prompt

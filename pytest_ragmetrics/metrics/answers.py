@@ -33,9 +33,8 @@ class AnswerRelevancy(JudgedMetric):
     """How close the question is to questions that the response answers, as the mean of cosine similarities.
 
     Use it when answers evade the question or answer another one. The judge writes ``strictness`` questions, each with a
-    flag for a noncommittal response; in a conversation as they would follow the earlier turns. Equal ones count each.
-    0.0 if ``noncommittal`` ("all", "any" or the "majority") of the flags are set. Rarely below 0;
-    :class:`UnscoredError` for a vector of zeros. After Es et al., "RAGAS" (2023).
+    flag for a noncommittal response, and as they would follow earlier turns. 0.0 if ``noncommittal`` ("all", "any" or
+    the "majority") of the flags are set; :class:`UnscoredError` for a vector of zeros. After Es et al., "RAGAS" (2023).
 
     A bound belongs to its embedder: ``ragmetrics doctor --embedder SPEC`` prints the similarity of unrelated texts.
 
@@ -107,8 +106,7 @@ class AnswerCorrectness(JudgedMetric):
     the response that the reference supports, a false positive (FP) another one; a false negative (FN) is a statement of
     the reference that the response does not support. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts
     ``beta`` times. The similarity is the cosine of both texts, at least 0. A part of weight 0 is not requested.
-    ``user_input`` resolves pronouns. 0.0 if one text has no statement; if neither has: ``if_empty``, else
-    :class:`UnscoredError`. After Ragas' answer correctness.
+    ``user_input`` resolves pronouns. 0.0 if one text has no statement. After Ragas.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -269,8 +267,7 @@ class SummaryScore(JudgedMetric):
     judge writes closed questions about key phrases, which the contexts answer with yes, and answers them from the
     summary. Score = answered * (1 - coeff) + conciseness * coeff, where conciseness = 1 - min(len(summary),
     len(contexts)) / (len(contexts) + 1e-10) in characters, a run of white space as one, contexts joined by line breaks;
-    with ``length_penalty=False`` the share alone. Without questions: ``if_empty``, else :class:`UnscoredError`. After
-    Ragas' summarization score.
+    with ``length_penalty=False`` the share alone. After Ragas.
 
     >>> judge = lambda prompt: (
     ...     '{"answers": [{"number": 1, "reason": "It does.", "answer": "yes"}]}' if "<<<questions" in prompt

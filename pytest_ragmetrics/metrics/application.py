@@ -53,11 +53,10 @@ class FigureOfAnswer(Metric):
 class Latency(FigureOfAnswer):
     """The seconds that the application took for an answer.
 
-    Use it when users wait for answers. It is measured around the call of ``rag_respond``, from its start to its end or
-    the last piece that it yields, without the time in which the row waited for its turn. Rows are answered many at a
-    time, as by an application that many people use at once. A row with an answer, and what ``rag_respond`` returns, may
-    have a ``latency`` of its own, in seconds; ``completion_time`` is DeepEval's name. ``reason`` says which it is.
-    Raises ``ValueError`` where there is none.
+    Use it when users wait for answers. It is measured from the call of ``rag_respond`` to its end or the last piece
+    that it yields, without the time in which the row waited for its turn; rows are answered many at a time. A row with
+    an answer, and what ``rag_respond`` returns, may have its own ``latency`` (DeepEval: ``completion_time``).
+    ``reason`` says which it is. ``ValueError`` without one.
 
     >>> Latency().score(latency=1.84).value
     1.84
@@ -74,8 +73,8 @@ class FirstToken(FigureOfAnswer):
     """The seconds until the first text of an answer that comes in pieces.
 
     Use it when users read along. It is measured where ``rag_respond`` is a generator, asynchronous or not, that yields
-    texts: from its call to the first one that is not empty. A row, and what ``rag_respond`` returns, may have a
-    ``first_token`` of its own, in seconds. Raises ``ValueError`` where there is none.
+    texts: from its call to the first one that is not empty. A row, and what ``rag_respond`` returns, may have its own
+    ``first_token``. ``ValueError`` without one.
 
     >>> FirstToken().score(first_token=0.31).value
     0.31
@@ -83,7 +82,7 @@ class FirstToken(FigureOfAnswer):
 
     name = "first_token"
     helper = "assert_first_token"
-    blind_spots = "How long the rest takes, which ``latency`` says."
+    blind_spots = "How long the rest takes: that is in Latency."
     extra_inputs = ("first_token",)
     remedy = "the answer came whole: let rag_respond yield its texts, or give the row first_token, in seconds"
 
@@ -93,9 +92,9 @@ class Cost(FigureOfAnswer):
 
     Use it when a change of model or prompt may cost more than it gains. ``rag_respond`` returns ``cost`` beside its
     response, or the ``usage`` of the model: that of a provider's SDK, a mapping of tokens, or a list of one for each
-    request, with the ``model`` in it or beside it, such as "openai:gpt-5.4-mini". Rows with an answer may have the
-    same; ``token_cost`` is DeepEval's name. Prices are those of ``genai-prices``; a model that it does not know makes
-    the cost unknown: raises ``UnscoredError``, and ``ValueError`` where there is neither cost nor usage.
+    request, with the ``model`` in it or beside it, such as "openai:gpt-5.4-mini". So may rows with an answer (DeepEval:
+    ``token_cost``). Prices are those of ``genai-prices``; of a model that it does not know: ``UnscoredError``.
+    ``ValueError`` without cost and usage.
 
     >>> Cost().score(cost=0.0031).value
     0.0031
@@ -106,7 +105,7 @@ class Cost(FigureOfAnswer):
 
     name = "cost"
     helper = "assert_cost"
-    blind_spots = "Retrieval, tools and servers, unless ``cost`` has them."
+    blind_spots = "Retrieval, tools and servers, unless the cost of the row has them."
     extra_inputs = ("cost", "token_cost", "usage", "model")
     remedy = 'let rag_respond return {"response": ..., "usage": ..., "model": ...}, or a "cost" in dollars'
 
@@ -128,11 +127,6 @@ class Cost(FigureOfAnswer):
         return MetricResult(cost, metric=self.name, reason=what)
 
 
-_SECONDS = "``max`` is in seconds."
-assert_latency = asserting(Latency, takes=("sample",), example='{"latency": 1.84}, max=2.0', shows=1.84, note=_SECONDS)
-assert_first_token = asserting(
-    FirstToken, takes=("sample",), example='{"first_token": 0.31}, max=1.0', shows=0.31, note=_SECONDS
-)
-assert_cost = asserting(
-    Cost, takes=("sample",), example='{"cost": 0.0031}, max=0.01', shows=0.0031, note="``max`` is in US dollars."
-)
+assert_latency = asserting(Latency, takes=("sample",), example='{"latency": 1.84}, max=2.0', shows=1.84)
+assert_first_token = asserting(FirstToken, takes=("sample",), example='{"first_token": 0.31}, max=1.0', shows=0.31)
+assert_cost = asserting(Cost, takes=("sample",), example='{"cost": 0.0031}, max=0.01', shows=0.0031)

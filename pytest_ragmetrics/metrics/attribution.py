@@ -49,10 +49,9 @@ class CitationMetric(JudgedMetric):
 class CitationRecall(CitationMetric):
     """The share of the response's sentences that the contexts they cite support together.
 
-    Use it when sentences lack a citation, or cite a passage that does not support them. Citations are [1], (Passage 1)
-    or, from ``retrieved_context_ids``, [handbook.pdf]. Each citing sentence is a request; one that cites nothing, or a
-    missing context, is unsupported without one. ``numbering`` is as in :class:`CitationValidity`. The citation recall
-    of ALCE (Gao et al., 2023).
+    Use it when sentences lack a citation, or cite a passage that does not support them. Citations and ``numbering`` are
+    as in :class:`CitationValidity`. Each citing sentence is a request; one that cites nothing, or a missing context, is
+    unsupported without one. After ALCE (Gao et al., 2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -88,8 +87,8 @@ class CitationPrecision(CitationMetric):
 
     Use it when answers cite more passages than support them. All citations of a sentence must support it together; then
     one is precise if it supports the sentence alone, or if the others do not without it. The second round judges each
-    of several alone, and all without it. ``numbering`` is as in :class:`CitationValidity`. Without citations:
-    ``if_empty``, else :class:`UnscoredError`. The citation precision of ALCE (Gao et al., 2023).
+    of several alone, and all without it. ``numbering`` is as in :class:`CitationValidity`. After ALCE (Gao et al.,
+    2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'

@@ -56,14 +56,14 @@ class Contains(Metric):
     """The share of the required texts that the response contains, and of the forbidden ones that it does not.
 
     Use it when you know key facts of a right answer: a number, a name, the wording of a warning; or what it may never
-    say. ``must_contain`` and ``must_not_contain`` of a row are a text or a list of texts; an entry of ``must_contain``
-    that is a list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for every row. Equal
-    texts count once.
+    say. ``must_contain`` and ``must_not_contain`` of a row are a text or a list; an entry of ``must_contain`` that is a
+    list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for every row. Equal texts count
+    once.
 
     Case, quotation marks, dashes, white space, full width, markup and hyphens at line ends are ignored. A text begins
     and ends with a word or a number: 12 is not in 112, 1.12 or -12, but in "$12" and "12 %"; scripts without spaces
-    have no such boundary. ``reason`` has the nearest text to a missing one. ``ValueError`` without texts, ``TypeError``
-    naming an entry that is no text; an empty list scores 1.0, ``vacuous``.
+    have no such boundary. ``reason`` has the nearest text to a missing one. ``ValueError`` without texts; an empty list
+    scores 1.0, vacuous.
 
     >>> metric = Contains(all=["two minutes", ["valve", "tap"]], none=["as an AI"])
     >>> result = metric.score(response="Open the valve and wait three minutes.")
@@ -163,12 +163,7 @@ class _Search:
         return self._sources[subject]
 
 
-assert_contains = asserting(
-    Contains,
-    min=1.0,
-    example='"Open the valve and wait.", all=["valve"], none=["as an AI"]',
-    note="A failure names each text that is missing, with the nearest one that is there, or that is not allowed.",
-)
+assert_contains = asserting(Contains, min=1.0, example='"Open the valve and wait.", all=["valve"], none=["as an AI"]')
 
 
 def _schema(given: object, *, name: str) -> Mapping[str, Any] | bool | None:
@@ -187,7 +182,7 @@ class ValidJSON(Metric):
     Use it when a program reads the answer. The JSON may be the whole response or in a fence (three backticks) with text
     around it, without NaN and Infinity. ``schema``, a JSON schema or a pydantic model, is for every row; a row's
     ``json_schema`` replaces it. Schemas need the extra ``[json]``; references are not fetched. Each fault is a verdict
-    with its path. A response that is a mapping or a list is kept as JSON text. ``ValueError`` for an invalid schema.
+    with its path: ``$.items[0].price``. ``ValueError`` for an invalid schema.
 
     >>> schema = {"properties": {"price": {"type": "number"}}, "required": ["unit"]}
     >>> result = ValidJSON(schema=schema).score(response='{"price": "12"}')
@@ -264,11 +259,7 @@ def _refuse(constant: str) -> None:
 
 
 assert_json = asserting(
-    ValidJSON,
-    takes=("response",),
-    min=1.0,
-    example="""'{"price": 12}', schema={"required": ["price"]}""",
-    note="A failure names each fault by its path: ``$.items[0].price``.",
+    ValidJSON, takes=("response",), min=1.0, example="""'{"price": 12}', schema={"required": ["price"]}"""
 )
 
 
@@ -303,6 +294,4 @@ class NoSecrets(Metric):
         return MetricResult(not verdicts, metric=self.name, reason=reason, verdicts=verdicts)
 
 
-assert_no_secrets = asserting(
-    NoSecrets, min=1.0, example='"Ask the administrator for a key."', note="No failure shows the secret itself."
-)
+assert_no_secrets = asserting(NoSecrets, min=1.0, example='"Ask the administrator for a key."')

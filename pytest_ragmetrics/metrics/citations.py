@@ -26,12 +26,11 @@ class CitationValidity(Metric):
     """The share of the citations in ``response`` that point to contexts that exist, counted from 1.
 
     Use it when answers cite passages by number or file, and a citation may point to nothing. A mark counts once, and is
-    valid if all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹, (Passage 1), "as Passage 1 says" and others
-    (:func:`~pytest_ragmetrics.text.citations.find_citations`). Files and ids ([handbook.pdf], [kb-7]) are looked up in
-    ``retrieved_context_ids``; a file does not count if no id is one, and :class:`UnscoredError` is raised if nothing
-    else is cited. Without citations: 1.0 and ``vacuous``, or 0.0 with ``require_citations=True``. In a conversation
-    ``numbering="turn"`` counts the turn's contexts; "conversation" those of earlier turns first, each once, then the
-    new ones.
+    valid if all its numbers are: [1], [1, 2], [2-3], [^1], [1](url), ¹, (Passage 1), "as Passage 1 says" and others.
+    Files and ids ([handbook.pdf], [kb-7]) are looked up in ``retrieved_context_ids``; a file does not count if no id is
+    one, and :class:`UnscoredError` is raised if nothing else is cited. Without citations: 1.0 and vacuous, or 0.0 with
+    ``require_citations=True``. In a conversation ``numbering="turn"`` counts the turn's contexts; "conversation" those
+    of earlier turns first, each once.
 
     >>> result = CitationValidity().score(
     ...     response="Otters float [1]. They dive for crabs [3].", retrieved_contexts=["Otters float.", "Crabs dig."]

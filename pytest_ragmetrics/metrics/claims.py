@@ -108,10 +108,9 @@ def asked_together(metrics: Iterable[Metric], sample: Sample) -> tuple[ContextCl
 class Faithfulness(ContextClaimsMetric):
     """The share of the response's claims that the contexts support.
 
-    Use it when answers state things that the retrieved passages do not say. ``unit="sentences"`` takes the sentences as
-    claims, in one request. ``user_input`` resolves pronouns. Without contexts: 0.0. Without claims, as in a refusal:
-    ``if_empty``, else :class:`UnscoredError`; a turn of a conversation is vacuous. :class:`ContextRecall` shares the
-    second request. After Es et al., "RAGAS" (2023).
+    Use it when answers state things that the retrieved passages do not say. ``unit="sentences"`` takes sentences as
+    claims, in one request. ``user_input`` resolves pronouns. Without contexts: 0.0. A turn of a conversation without
+    claims is vacuous. :class:`ContextRecall` shares the second request. After Es et al., "RAGAS" (2023).
 
     In a conversation one more request looks for unsupported claims in the contexts of earlier turns, which count. What
     only the user says is not counted, and earlier answers are no evidence. ``history="none"`` takes the turn's contexts
@@ -220,9 +219,8 @@ assert_faithful = asserting(
 class Hallucination(JudgedMetric):
     """The share of the contexts that the response contradicts; lower is better.
 
-    Use it when answers say the opposite of a passage. What a context does not mention does not contradict it:
-    :class:`Faithfulness` counts that. After earlier turns the judge also sees ``user_input``. After DeepEval's
-    hallucination metric.
+    Use it when answers say the opposite of a passage. After earlier turns the judge also sees ``user_input``. After
+    DeepEval.
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "By night.", "sentences": [1], "verdict": "contradicted"}]}'
@@ -276,9 +274,8 @@ class FactualCorrectness(JudgedMetric):
     Use it when you have right answers, and want to know which facts are wrong and which are missing. Precision is the
     share of the response's claims that the reference supports, recall the reverse; ``mode="f1"`` is their F-beta, where
     recall counts ``beta`` times. ``atomicity="low"`` keeps a sentence together, ``coverage="low"`` counts main
-    statements alone; both need a language model. ``user_input`` resolves pronouns. A response without claims has an
-    F-beta of 0.0; any other text without claims: ``if_empty``, else :class:`UnscoredError`. After Ragas' factual
-    correctness, whose degrees default to low; here its two directions are apart.
+    statements alone (language models only). ``user_input`` resolves pronouns. A response without claims has an F-beta
+    of 0.0. After Ragas, whose degrees default to low; here its two directions are apart.
 
     >>> yes = '{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> judge = lambda prompt: f'{{"verdicts": [{yes}]}}' if "<<<claims" in prompt else '{"claims": ["Moths fly."]}'
@@ -360,8 +357,8 @@ class NoiseSensitivity(JudgedMetric):
 
     Use it when answers repeat wrong facts of the passages they were given. A context is relevant if it supports a claim
     of the reference. ``mode="relevant"`` counts claims that a relevant context supports and the reference does not,
-    ``mode="irrelevant"`` those that only irrelevant contexts support. ``user_input`` resolves pronouns. If either text
-    has no claims: ``if_empty``, else :class:`UnscoredError`. After RAGChecker (Ru et al., 2024), as in Ragas.
+    ``mode="irrelevant"`` those that only irrelevant contexts support. ``user_input`` resolves pronouns. After
+    RAGChecker (Ru et al., 2024), as in Ragas.
 
     >>> yes = '{"number": %d, "reason": "It says so.", "sentences": [1], "verdict": "supported"}'
     >>> def judge(prompt):

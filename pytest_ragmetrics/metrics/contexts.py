@@ -34,9 +34,8 @@ class ContextPrecision(JudgedMetric):
     """The average precision of the contexts in their order: 1.0 if all useful ones come first.
 
     Use it when the right passage is retrieved, but below others. The judge says which contexts help to arrive at the
-    reference, and by which sentences. Average precision is the mean, over the useful contexts, of the share of useful
-    ones down to their rank; 0.0 if none is useful, without a request if there is no context. After Ragas' context
-    precision.
+    reference. The score is the mean, over the useful contexts, of the share of useful ones down to their rank; 0.0 if
+    none is useful. After Ragas.
 
     >>> useful = lambda number: f'{{"number": {number}, "reason": "", "sentences": [{number}], "verdict": "useful"}}'
     >>> judge = lambda prompt: f'{{"verdicts": [{useful(1)}, {useful(2)}]}}'
@@ -120,9 +119,9 @@ class ContextRecall(ContextClaimsMetric):
     """The share of the reference's sentences that can be attributed to the contexts.
 
     Use it when answers are incomplete or refuse, and the passage that was needed may be missing. ``reference`` is a
-    text or a list of texts, which are joined; ``user_input`` resolves pronouns. ``unit="claims"`` first splits the
-    reference into claims, in a further request. :class:`Faithfulness` shares the last request. Empty contexts score 0.0
-    without one. Without claims the score is ``if_empty``, else :class:`UnscoredError`. After Es et al., "RAGAS" (2023).
+    text or a list, which is joined; ``user_input`` resolves pronouns. ``unit="claims"`` splits it into claims, in a
+    further request. Without contexts: 0.0. :class:`Faithfulness` shares the last request. After Es et al., "RAGAS"
+    (2023).
 
     >>> judge = lambda prompt: (
     ...     '{"verdicts": [{"number": 1, "reason": "It says so.", "sentences": [1], "verdict": "supported"}]}'
@@ -180,10 +179,9 @@ class ContextRelevancy(JudgedMetric):
     """The share of context sentences needed to answer the question, times how far independent samples agree on them.
 
     Use it when passages are long, and little of them is about the question. ``strictness`` requests choose sentences,
-    or none; overlap is the mean share chosen. Agreement is 1 for one sample, else the mean over all pairs of samples of
-    the Jaccard similarity of their sentences (``agreement="jaccard"``), or of the symmetric best-match similarity of
-    these by the embedder ("bert_score", never below 0); two empty samples agree. After the self-consistent context
-    relevancy of Ragas 0.0 (2023).
+    or none. Agreement is 1 for one request, else the mean over all pairs of the Jaccard similarity of their sentences
+    (``agreement="jaccard"``), or of the symmetric best-match similarity of these by the embedder ("bert_score", never
+    below 0); two empty ones agree. After Ragas 0.0 (2023).
 
     >>> metric = ContextRelevancy(judge=lambda prompt: '{"sentences": [1]}')
     >>> metric.score(user_input="Do moths fly?", retrieved_contexts=["Moths fly. Rain is wet."]).value
@@ -269,8 +267,7 @@ class ContextEntityRecall(JudgedMetric):
     """The share of the reference's entities that are among those of the contexts.
 
     Use it when the passages may lack the people, places or products that the right answer names. Case, typography and
-    layout are ignored. Without contexts the score is 0.0, without a request; without entities in the reference it is
-    ``if_empty``, else :class:`UnscoredError`. After Ragas.
+    layout are ignored. Without contexts: 0.0. After Ragas.
 
     >>> judge = lambda prompt: '{"entities": ["Ada Brandt"]}' if "by" in prompt else '{"entities": ["ADA BRANDT"]}'
     >>> metric = ContextEntityRecall(judge=judge)

@@ -83,8 +83,8 @@ class KnowledgeRetention(DialogueMetric):
     """The share of the user's facts that later answers respect.
 
     Use it when a chat asks again for what the user has already said, or contradicts it. The judge lists the facts, and
-    which of them an answer asks for again or contradicts, in which sentences. A fact holds until the user corrects it.
-    1.0 and vacuous without facts, or without an answer after them. After the knowledge retention of DeepEval.
+    which of them an answer asks for again or contradicts. A fact holds until the user corrects it. Vacuous without
+    facts, or without an answer after them. After DeepEval.
 
     >>> told = '{"facts": [{"turn": 1, "fact": "The user eats no meat.", "replaces": 0}]}'
     >>> kept = '{"facts": [{"number": 1, "reason": "It is meat.", "sentences": [2], "verdict": "contradicted"}]}'
@@ -130,8 +130,8 @@ class ConversationCompleteness(DialogueMetric):
 
     Use it when chats end before the user has what they came for. The judge lists what the user wants to know or have
     done, and whether an answer, or a call of a tool, meets it; ``reference`` is the intended outcome. A withdrawn wish
-    is not counted, with ``declined="skip"`` neither is one that the assistant says it cannot or may not meet. 1.0 and
-    vacuous without wishes. After the conversation completeness of DeepEval.
+    is not counted, with ``declined="skip"`` neither is one that the assistant says it cannot or may not meet. Vacuous
+    without wishes. After DeepEval.
 
     >>> wishes = '{"wishes": [{"turn": 1, "wish": "Opening hours"}]}'
     >>> became = '{"wishes": [{"number": 1, "reason": "They are given.", "sentences": [2], "verdict": "met"}]}'
@@ -232,7 +232,7 @@ class TurnRelevancy(DialogueMetric):
 
     Use it when a chat talks past the user. An answer *answers*, rightly or wrongly, or *asks back* for what it needs;
     the others *evade* or *miss* it. *Small talk* is not counted, nor are messages before the user's first. One request
-    covers 20 exchanges. After the turn relevancy of DeepEval.
+    covers 20 exchanges. After DeepEval.
 
     >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "It names cars.", "verdict": "misses"}]}'
     >>> messages = [{"role": "user", "content": "When does it leave?"}, {"role": "assistant", "content": "By car."}]
@@ -284,7 +284,7 @@ class RoleAdherence(DialogueMetric):
 
     Use it when an assistant does what its instructions forbid, or falls out of character. The role is ``role``, else
     ``chatbot_role`` or ``role`` of the sample, else the first system message. It instructs the judge, so take none from
-    users. What it does not mention is in role. One request covers 20 exchanges. After the role adherence of DeepEval.
+    users. What it does not mention is in role. One request covers 20 exchanges. After DeepEval.
 
     >>> judge = lambda prompt: '{"turns": [{"turn": 1, "reason": "", "sentences": [2], "verdict": "out of role"}]}'
     >>> messages = [{"role": "user", "content": "Which shares?"}, {"role": "assistant", "content": "Those of Lund."}]

@@ -39,10 +39,10 @@ class LexicalGrounding(GroundingMetric):
     """Share of the content words of ``response`` found in ``retrieved_contexts``; 0.40 is a sound pass mark.
 
     Use it when you want a free smoke test for answers to a wrong document. Of human-labelled answers 0.4-0.6 % of the
-    faithful ones are below 0.40, and 98-100 % of those compared with contexts of another question; most ordinary
-    hallucinations are not. Function words are left out and rough stems compared, in any language: Han and kana by pairs
-    of characters, Thai, Lao, Khmer and Burmese by runs of four or five. Every occurrence counts; each different word
-    has one verdict. ``history`` is as in :class:`Faithfulness`. No content words: 1.0, vacuous.
+    faithful ones are below 0.40, and 98-100 % of those compared with contexts of another question. Function words are
+    left out and rough stems compared, in any language: Han and kana by pairs of characters, Thai, Lao, Khmer and
+    Burmese by runs of four or five. Every occurrence counts. ``history`` is as in :class:`Faithfulness`. No content
+    words: 1.0, vacuous.
 
     >>> LexicalGrounding().score(response="Otters sleep afloat.", retrieved_contexts="A sea otter can float.").reason
     'Found 1 of 3 content words'
@@ -102,7 +102,7 @@ class NumbersAligned(GroundingMetric):
     and five percent, 1/4 and 0.25, minus 5 and -5, 14:30 and 2.30 p.m., 2021-03-05 and March 5th, 2021, 1914-18 and
     1914 to 1918, the 1990s and the '90s. A percent sign or currency must agree where both sides have one; a date may
     say less than its source, never more. Not checked: single words up to ten and ordinals (one of them, the third),
-    list numbers, citations such as [1] or (Passage 1). Results of calculations are not found. ``history`` is as in
+    list numbers, citations such as [1]. Results of calculations are not found. ``history`` is as in
     :class:`Faithfulness`. No numbers: 1.0, vacuous.
 
     >>> context = "The bridge opened on 5 March 1998; it is 1,200 m long."

@@ -29,10 +29,10 @@ class QuotedSpansAlignment(Metric):
     Use it when answers quote, and a quotation may be altered or invented. A span has at least ``min_span_words`` words.
     ``matching="verbatim"`` ignores white space, case (unless ``casefold=False``), typography and markup;
     ``"editorial"`` also ellipses, bracketed changes and punctuation at the ends. Not counted: spans that no context has
-    and that are in ``allowed`` or in ``user_input`` (in a conversation: what the user says), unless a colon or a word
-    like "says" right beside attributes them. A span in English title case, or beside a word like "novel", is labelled
-    as a title or name; ``titles="skip"`` does not count it. ``history`` is as in :class:`Faithfulness`. Without spans:
-    1.0 and ``vacuous``, or 0.0 with ``require_quotes=True``.
+    and that are in ``allowed`` or in what the user says, unless a colon or a word like "says" right beside attributes
+    them. A span in English title case, or beside a word like "novel", is labelled as a title or name; ``titles="skip"``
+    does not count it. ``history`` is as in :class:`Faithfulness`. Without spans: 1.0 and vacuous, or 0.0 with
+    ``require_quotes=True``.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',
@@ -127,8 +127,7 @@ assert_quoted_spans_aligned = asserting(
     optional=("question or messages",),
     min=0.9,
     example="'It says \"open the valve slowly\".', ['Open the valve slowly.']",
-    note="``question`` is a text or the messages of a conversation. A failure shows each quotation not found, and the "
-    "words of the nearest passage that differ.",
+    note="``question`` is a text or the messages of a conversation.",
 )
 
 

@@ -64,7 +64,7 @@ class ContextRelevance(DualRating):
     """How far the contexts contain what the question asks for, rated 0, 1 or 2 by two differently worded requests.
 
     Use it when you want one cheap grade of retrieval, without right answers. The score is the mean of the ratings, each
-    divided by 2. After the context relevance of Nvidia in Ragas, without its special cases.
+    divided by 2. After Nvidia's in Ragas, without its special cases.
 
     >>> judge = lambda prompt: '{"reason": "Half of it.", "rating": 1}'
     >>> ContextRelevance(judge=judge).score(user_input="Who, when?", retrieved_contexts=["In May."]).value
@@ -94,8 +94,7 @@ class ResponseGroundedness(DualRating):
     Use it when :class:`Faithfulness` costs too much, and one grade of the whole answer is enough. The score is the mean
     of the ratings, each divided by 2. After earlier turns the judge also sees ``user_input``. A turn below 1.0, or
     without contexts, is rated again with earlier contexts and what the user says; the better mean counts.
-    ``history="none"`` takes its own contexts alone. After the response groundedness of Nvidia in Ragas, without its
-    special cases.
+    ``history="none"`` takes its own contexts alone. After Nvidia's in Ragas, without its special cases.
 
     >>> judge = lambda prompt: '{"reason": "All of it.", "rating": 2}'
     >>> metric = ResponseGroundedness(judge=judge)
@@ -141,8 +140,8 @@ assert_grounded = asserting(ResponseGroundedness, min=0.75)
 class AnswerAccuracy(DualRating):
     """How far response and reference agree as answers to the question, rated 0, 2 or 4 in both orders.
 
-    Use it when you have right answers and want one cheap grade. The second request swaps the answers; the score is the
-    mean of the ratings, divided by 4. After the answer accuracy of Nvidia in Ragas.
+    Use it when you have right answers and want one cheap grade. The score is the mean of the ratings, divided by 4.
+    After Nvidia's in Ragas.
 
     >>> judge = lambda prompt: '{"reason": "A part of it.", "rating": 2}'
     >>> AnswerAccuracy(judge=judge).score(user_input="When?", response="In May.", reference="In May 1903.").value

@@ -189,8 +189,8 @@ class NDCG(RankingMetric):
 
     Use it when some passages are more relevant than others, and the best should come first. A relevant id has the gain
     1. ``score(relevance={"a": 3, "b": 1}, ...)``, or ``metadata["relevance"]``, maps ids to grades from 0 to 100 and
-    replaces ``reference_context_ids``; as keys of JSON are texts, the id 7 is also looked up as "7".
-    ``gain="exponential"`` is 2**grade - 1. The ideal has the best ``k`` of all grades (Järvelin and Kekäläinen, 2002).
+    replaces ``reference_context_ids``; the id 7 is also looked up as "7". ``gain="exponential"`` is 2**grade - 1. The
+    ideal has the best ``k`` of all grades (Järvelin and Kekäläinen, 2002).
 
     >>> ranking = ["a", "b", "c"]
     >>> round(NDCG().score(retrieved_context_ids=ranking, reference_context_ids=["a", "c"]).value, 3)

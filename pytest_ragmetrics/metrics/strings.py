@@ -229,8 +229,7 @@ class BleuScore(ReferenceMetric):
     runs of 1 to 4 words, as far as there are any so long, with exponential smoothing, times the brevity penalty
     (Papineni et al., 2002; sacrebleu, Post 2018). ``tokenize`` is 13a, intl, zh, char or none of sacrebleu; "auto" is
     13a, or char for a reference without spaces. ``kwargs``, as in Ragas, are those of ``sacrebleu.corpus_bleu`` and
-    take precedence: ``smooth_method``, ``smooth_value``, ``force``, ``lowercase``, ``tokenize`` and
-    ``use_effective_order`` (default true).
+    take precedence; ``use_effective_order`` defaults to true.
 
     >>> BleuScore().score(response="The pump needs two minutes.", reference="The pump needs two minutes.").value
     1.0
@@ -270,9 +269,8 @@ class CHRFScore(ReferenceMetric):
     """chrF of ``response`` against ``reference``: the F-score of runs of 1 to 6 characters, brought to [0, 1].
 
     Use it when you compare wording in a language with many word forms. Recall counts ``beta`` times; ``word_order=2``
-    makes it chrF++ (Popović, 2015; sacrebleu). White space is left out, so that it serves every script. ``kwargs``, as
-    in Ragas, are those of ``sacrebleu.corpus_chrf`` and take precedence: ``char_order``, ``word_order``, ``beta``,
-    ``remove_whitespace`` and ``eps_smoothing``.
+    makes it chrF++ (Popović, 2015; sacrebleu). White space is left out. ``kwargs``, as in Ragas, are those of
+    ``sacrebleu.corpus_chrf`` and take precedence.
 
     >>> CHRFScore().score(response="Das Ventil öffnen.", reference="Das Ventil öffnen.").value
     1.0
@@ -305,10 +303,10 @@ class RougeScore(ReferenceMetric):
     """ROUGE of ``response`` against ``reference``: the runs of words they share.
 
     Use it when you compare with published ROUGE figures, as for summaries. ``rouge_type`` is rouge1 to rouge4, the
-    length of the runs, or rougeL (rougeLsum, line by line), the longest common sequence of words. ``mode`` is fmeasure,
-    precision (of the response) or recall (of the reference). Words are runs of letters and digits without case, in any
-    script; ``use_stemmer=True`` stems Latin ones as English (Lin, 2004; rouge-score). rougeL takes time in proportion
-    to the product of the lengths. :class:`UnscoredError` if neither text has a run of words so long.
+    length of the runs, or rougeL (rougeLsum, line by line), the longest common sequence of words, whose time grows with
+    the product of the lengths. ``mode`` is fmeasure, precision (of the response) or recall (of the reference). Words
+    are runs of letters and digits without case, in any script; ``use_stemmer=True`` stems Latin ones as English (Lin,
+    2004; rouge-score). :class:`UnscoredError` if neither text has a run of words so long.
 
     >>> RougeScore().score(response="The pump needs two minutes.", reference="It needs two minutes.").value
     0.6666666666666665

@@ -79,13 +79,12 @@ class ToolCallAccuracy(ToolCallMetric):
     Use it when you know which tools answer a question. ``match="exact"`` requires the same tools in the same order,
     "any order" (or ``strict_order=False``) the same tools, "superset" at least those of the reference, "subset" no
     others; its score is the mean over the calls made, 1.0 without any. More than ``max_calls`` calls score 0.0. With
-    wrong tools no arguments are compared: one extra call is 0.0 by default, while :class:`ToolCallF1` says how much is
-    right.
+    wrong tools no arguments are compared: one extra call is 0.0 by default; :class:`ToolCallF1` says how much is right.
 
     Except for "exact", calls of a name are paired so that the most arguments are right. A pair scores the share of the
     reference's arguments that are equal as JSON (1 is 1.0, but not "1" or true). Further arguments are ignored, unless
     the reference has none. ``arg_comparison``, a metric of ``response`` and ``reference`` or its name, scores unequal
-    values as texts. After Ragas' tool call accuracy.
+    values as texts. After Ragas.
 
     >>> call = {"name": "weather", "args": {"city": "Oslo", "days": 2}}
     >>> ToolCallAccuracy().score(
@@ -195,8 +194,8 @@ class ToolCallAccuracy(ToolCallMetric):
 class ToolCallF1(ToolCallMetric):
     """The F1 of the calls made against those of the reference, in any order, each as often as it was made.
 
-    Use it when some of an agent's calls are right, and you want to know how many. Calls are equal if the tool is and
-    all arguments are equal as JSON (1 is 1.0, but not "1" or true).
+    Use it when some of an agent's calls are right, and you want to know how many. Calls are equal if the tool and all
+    arguments are, as in :class:`ToolCallAccuracy`.
 
     >>> ToolCallF1().score(
     ...     tool_calls=[{"name": "stop"}, {"name": "stop"}], reference_tool_calls=[{"name": "stop"}]
