@@ -84,15 +84,15 @@ _DOCUMENT_TEXT = ("page_content", "get_content", "text", "content")
 class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
-    Contexts may be strings, or documents of other libraries: objects with ``page_content``, ``get_content()``, ``text``
-    or ``content``, or mappings with such a key. They are kept as a tuple of strings; a bare string is one context. A
+    Contexts are texts, or documents of other libraries: objects with ``page_content``, ``get_content()``, ``text`` or
+    ``content``, or mappings with such a key. They are kept as a tuple of strings; a bare string is one context. A
     ``response`` of names and values, or a list of them, is kept as JSON text; a message, a whole row and a list of
     texts are no response.
 
     A conversation is a list of messages (or its JSON text) as ``user_input`` or in ``metadata["messages"]``, where it
-    is kept; see :func:`read_messages`. Unless given, ``user_input`` is then the user's last message, ``response`` the
-    assistant's text that ends it, and ``retrieved_contexts`` those on the messages of the last turn; they may also be a
-    list for each answer. Raises ``TypeError`` naming the field that has the wrong type.
+    is kept. Unless given, ``user_input`` is then the user's last message, ``response`` the assistant's text that ends
+    it, and ``retrieved_contexts`` those on the messages of the last turn; they may also be a list for each answer.
+    Raises ``TypeError`` naming the field that has the wrong type.
 
     >>> Sample(response="Yes.", retrieved_contexts="Only one passage.").retrieved_contexts
     ('Only one passage.',)
@@ -209,10 +209,10 @@ class Sample:
         those of the whole sample belong to the last turn. Other fields come from the message of the answer, else from
         another one of the turn; the ``reference`` of the whole belongs to the last turn if no message has one.
 
-        ``metadata`` has the ``messages`` up to the answer, the ``conversation`` (the id of the whole, or a name made of
-        the user's texts), the ``turn``, ``earlier_contexts`` as pairs of turn and text, and ``lacking``, the fields
-        that only other turns have; turns are one ``cluster`` by default. Raises as :func:`read_messages`, ``TypeError``
-        naming the turn for a field of the wrong type, and ``ValueError`` for other ``contexts_from``.
+        ``metadata`` has the ``messages`` up to the answer, the id of the ``conversation`` (else made of the user's
+        texts), the ``turn``, ``earlier_contexts`` as pairs of turn and text, and ``lacking``, the fields that only
+        other turns have; turns are one ``cluster`` by default. Raises ``TypeError`` naming the turn for a field of the
+        wrong type, and ``ValueError`` for other ``contexts_from``.
 
         >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
         >>> more = [{"role": "user", "content": "Snow?"}, {"role": "assistant", "content": "Yes."}]
@@ -289,10 +289,10 @@ class Sample:
     def from_mapping(cls, row: Mapping[str, Any]) -> Sample:
         """Build a sample from a row of another tool; unknown keys go into ``metadata``.
 
-        The names of fields and conversations, and their aliases, are those of ``ragmetrics docs rows``. In a row of
-        DeepEval (with a ``retrieval_context``, with ``input`` and ``source_file``, or with ``turns`` and no question)
-        ``context`` is the ideal one: ``reference_contexts``. Raises ``TypeError`` for a field of the wrong type,
-        ``ValueError`` for calls of tools that cannot be read.
+        ``ragmetrics docs rows`` lists the names of fields and their aliases. In a row of DeepEval (with a
+        ``retrieval_context``, with ``input`` and ``source_file``, or with ``turns`` and no question) ``context`` is
+        ``reference_contexts``. Raises ``TypeError`` for a field of the wrong type, ``ValueError`` for calls of tools
+        that cannot be read.
 
         >>> Sample.from_mapping({"question": "Why?", "answer": "Because."}).response
         'Because.'

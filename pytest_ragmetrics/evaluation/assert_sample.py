@@ -46,15 +46,13 @@ def assert_sample(
 ) -> dict[str, MetricResult]:
     """Assert that several metrics score a sample well enough; return their results by the names given.
 
-    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. Bounds, the least score (the greatest
-    where lower is better), are keywords by any name of a metric, or the mapping ``metrics``, whose keys may be metrics;
-    your own are found if the hook registers them or the test module has them. All are scored at once and share equal
-    requests. ``judge`` and ``embedder`` are for those given by name.
+    Bounds, the least score (the greatest where lower is better), are keywords by any name of a metric, or the mapping
+    ``metrics``, whose keys may be metrics; your own are found if the hook registers them or the test module has them.
+    All are scored at once and share equal requests. ``judge`` and ``embedder`` are for those given by name.
 
     Raises ``AssertionError`` that explains every metric beyond its bound and names the unscored ones;
     :class:`UnscoredError` if only scores are missing; and before any request ``ValueError`` for an unknown metric, one
-    that needs parameters, a bound outside of its scale or a missing field, and ``TypeError`` for a bound that is no
-    number.
+    that needs parameters, a bound outside of its scale or a missing field, ``TypeError`` for a bound that is no number.
 
     >>> sample = {"response": "Moths fly.", "retrieved_contexts": ["Moths fly at night."]}
     >>> results = assert_sample(sample, lexical_grounding=0.4, numbers_aligned=1.0)
@@ -87,10 +85,9 @@ def assert_conversation(
 ) -> dict[str, dict[int | str, MetricResult]]:
     """Assert that every answer of a conversation, and the conversation as a whole, scores well enough.
 
-    ``conversation`` is a list of messages or its JSON text, a row with one, or a :class:`Sample`. Names, bounds and
-    errors are those of :func:`assert_sample`: a metric of answers must meet its bound in every turn (see
-    :meth:`Sample.turns`, also for ``contexts_from``), a metric of conversations once. Returns the results by name and
-    turn, or "all".
+    ``conversation`` is a list of messages or its JSON text, a row with one, or a ``Sample``. Names, bounds and errors
+    are those of :func:`assert_sample`: a metric of answers must meet its bound in every turn (see ``Sample.turns``,
+    also for ``contexts_from``), a metric of conversations once. Returns the results by name and turn, or "all".
 
     >>> talk = [{"role": "user", "content": "How long?"},
     ...         {"role": "assistant", "content": "3 minutes.", "contexts": ["It takes 3 minutes."]}]

@@ -67,13 +67,13 @@ def assert_mean(
     ``results`` is an :class:`Evaluation` (``metric`` names one of several), its rows, or a list of results or floats.
     With a ``confidence`` such as 0.95 the whole interval of the mean must be on the good side of the bound. If the
     bound is inside, the assertion is inconclusive and fails with the number of further samples that settle it in about
-    80 % of cases; ``inconclusive="pass"`` fails only if the whole interval is on the bad side. The interval is that of
-    ``mean_bounds`` (Clopper and Pearson's for scores of 0 and 1), Student's for scores without ends. Samples with the
-    same ``metadata["cluster"]``, or name in ``clusters`` (one for each result), are dependent. Scores with nothing to
-    check are left out and counted, unless ``vacuous="count"``.
+    80 % of cases; ``inconclusive="pass"`` fails only if the whole interval is on the bad side. The interval is Gaffke's
+    (Clopper and Pearson's for scores of 0 and 1), Student's for scores without ends. Samples with the same
+    ``metadata["cluster"]``, or name in ``clusters`` (one for each result), are dependent. ``vacuous="count"`` counts
+    scores with nothing to check.
 
     Raises ``AssertionError`` with the figures and the worst rows, :class:`UnscoredError` for rows without a score
-    (unless ``skip_unscored=True``) or if no row had something to check, and ``ValueError`` for an invalid bound or
+    (unless ``skip_unscored=True``) or if no row had something to check, ``ValueError`` for an invalid bound or
     confidence.
 
     >>> assert_mean([0.9, 0.8, 1.0, 0.7], min=0.8).value
@@ -110,8 +110,7 @@ def assert_pass_rate(
 
     Parameters and errors are those of :func:`assert_mean`; the interval is Clopper and Pearson's, wider for samples in
     clusters. Several answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., are a cluster. With
-    ``all_pass`` the rate is that of rows whose every answer passes (pass^k of Yao et al. 2024, tau-bench), and ``n``
-    counts rows.
+    ``all_pass`` the rate is that of rows whose every answer passes (pass^k of Yao et al. 2024), and ``n`` counts rows.
 
     >>> assert_pass_rate([0.9, 0.8, 1.0, 0.7], min_score=0.75, min_rate=0.7).value
     0.75
@@ -169,13 +168,11 @@ def assert_no_regression(
     answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., all count.
 
     ``by``, a metadata key such as "language", also tests its groups, with half of ``alpha``, and names those that lost.
-    Rows without the key are a group.
 
     With fewer than 5 rows, less than 80 % of the baseline's rows, a partial baseline, or all runs left out it is
-    inconclusive, and fails unless ``inconclusive="pass"``. A set may grow.
-
-    The rest is as in :func:`assert_not_worse`. Raises ``AssertionError`` with the rows that regressed, ``ValueError``
-    for an ``alpha`` that is not between 0 and 1 or a ``by`` that no row has.
+    inconclusive, and fails unless ``inconclusive="pass"``. The rest is as in :func:`assert_not_worse`. Raises
+    ``AssertionError`` with the rows that regressed, ``ValueError`` for an ``alpha`` that is not between 0 and 1 or a
+    ``by`` that no row has.
     """
     __tracebackhide__ = True
     table = results if isinstance(results, Evaluation) else _table(results)
@@ -210,15 +207,14 @@ def assert_not_worse(
 
     ``baseline`` is a file of ``--rag-json`` or ``Evaluation.to_json``, an evaluation, or a list of them, where a row
     has its mean; the default is ``--rag-baseline``. Rows are paired by the id of their sample, else by question, else
-    by content. This is a test of non-inferiority: the whole interval of the mean paired difference must be above
-    ``-margin`` (below ``margin`` if lower is better); without a margin only a proven gain passes. A margin of 0.02
-    takes 183 rows or more even if none changes, one of 0.05 takes 72; :func:`assert_no_regression` needs none. It is
-    inconclusive, and fails, as that does; ``inconclusive="pass"`` fails only if the whole interval is beyond. Rows with
-    nothing to check in one run are not compared, unless ``vacuous="count"``.
+    by content. The whole interval of the mean paired difference must be above ``-margin`` (below ``margin`` if lower is
+    better); without a margin only a proven gain passes. A margin of 0.02 takes 183 rows or more even if none changes,
+    one of 0.05 takes 72; :func:`assert_no_regression` needs none. ``inconclusive="pass"`` fails only if the whole
+    interval is beyond. Rows with nothing to check in one run are not compared, unless ``vacuous="count"``.
 
     Returns the comparison, with the rows that are not compared. Raises ``AssertionError`` with the rows that regressed
     and improved; :class:`UnscoredError` for rows that lost their score (unless ``skip_unscored=True``), and if no row
-    had something to check in both runs; :class:`RagMetricsError` for a file that cannot be read; and ``ValueError`` if
+    had something to check in both runs; :class:`RagMetricsError` for a file that cannot be read; ``ValueError`` if
     nothing can be compared or different judges scored.
     """
     __tracebackhide__ = True

@@ -41,15 +41,14 @@ def scorer(
     """Return a callable that adds scores to a batch of rows, a pandas frame or an Arrow table, and can be pickled.
 
     ``metrics`` are metrics or their names; a mapping gives the bound a score must reach to have ``passed``. Rows have
-    the columns of :func:`rag_dataset`. Each process has its own client, with ``concurrency`` requests in flight;
-    processes with the same ``cache_dir`` ask once for equal requests, and read the cache of ``RAGMETRICS_CACHE_URL``
-    beside it. Keys come from the environment of the process. A row that cannot be scored has the reason, and raises
-    nothing.
+    the columns of ``rag_dataset``. Each process has its own client, with ``concurrency`` requests in flight; processes
+    with the same ``cache_dir`` ask once for equal requests, and read the cache of ``RAGMETRICS_CACHE_URL`` beside it.
+    Keys come from the environment. A row that cannot be scored has the reason, and raises nothing.
 
     The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
-    (there was nothing to check) and ``_unscored`` (why there is no score). On Spark: ``frame.mapInPandas(lambda
-    batches: map(score, batches), schema)``; on Dask: ``frame.map_partitions(score, meta=score(frame.head(0)))``; on
-    Ray: ``pytest_ragmetrics.evaluation.ray.score``.
+    (nothing to check) and ``_unscored`` (why there is no score). On Spark:
+    ``frame.mapInPandas(lambda batches: map(score, batches), schema)``; on Dask:
+    ``frame.map_partitions(score, meta=score(frame.head(0)))``; on Ray: ``pytest_ragmetrics.evaluation.ray.score``.
 
     >>> import pandas as pd
     >>> score = scorer({"quoted_spans_alignment": 0.9})

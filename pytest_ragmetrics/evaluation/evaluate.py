@@ -62,20 +62,20 @@ def evaluate(
 ) -> Evaluation:
     """Score samples by metrics, many at a time, and return the table in the order of the samples.
 
-    ``samples`` are samples, rows for :meth:`Sample.from_mapping`, a data frame, a data set of another tool, or the path
-    of a file, relative to the current folder; ``columns`` maps fields to columns: ``{"question": "query"}``.
-    ``metrics`` are metrics or names; named ones get ``judge`` and ``embedder``. A pytest session provides judge, cache,
-    columns and concurrency; elsewhere answers are kept in ``cache_dir``, if given, and ``concurrency`` limits the
-    requests in flight. Each score is the mean of ``votes`` independent judgements, by default as many as the session
-    says. ``progress`` shows a line in a terminal, or is a function of the scores done and of all, called on the
-    engine's thread. Scores with nothing to check are left out of figures, unless ``vacuous="count"``. Of a conversation
-    the last answer is scored; with ``turns="each"`` every answer is a row, and metrics of conversations score a further
-    one; ``contexts_from`` is that of :meth:`Sample.turns`. Works from any thread, also inside a running loop.
+    ``samples`` are samples, rows for ``Sample.from_mapping``, a data frame, a data set of another tool, or the path of
+    a file, relative to the current folder; ``columns`` maps fields to columns: ``{"question": "query"}``. ``metrics``
+    are metrics or names; named ones get ``judge`` and ``embedder``. A pytest session provides judge, cache, columns and
+    concurrency; elsewhere answers are kept in ``cache_dir``, if given. Each score is the mean of ``votes`` judgements,
+    by default as many as the session says. ``progress`` shows a line in a terminal, or is a function of the scores done
+    and of all, called on the engine's thread. ``vacuous="count"`` counts scores with nothing to check. Of a
+    conversation the last answer is scored; with ``turns="each"`` every answer is a row, and metrics of conversations
+    score a further one; ``contexts_from`` is that of ``Sample.turns``. Works from any thread, also inside a running
+    loop.
 
     A row that cannot be scored keeps the reason. Raises ``ValueError`` for an unknown metric, two of one name and
     columns of no field, :class:`DatasetError` for a file that cannot be read and a column that no row has,
     :class:`JudgeNotConfiguredError`, :class:`BudgetExceededError`, and :class:`JudgeError` if no further request can
-    succeed (no credit, wrong key) or none was answered. Replies are stored even after an error or an interrupt.
+    succeed (no credit, wrong key) or none was answered. Replies are stored even then.
 
     >>> answers = ['It says "no rain at all".', "It will be dry."]  # the second quotes nothing
     >>> rows = [{"response": answer, "contexts": ["Rain is likely."]} for answer in answers]

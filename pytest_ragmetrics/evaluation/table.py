@@ -109,10 +109,10 @@ class ConversationScore:
 class Evaluation(TableNames):
     """The rows in the order of the samples; ``metrics`` are the names of the columns.
 
-    ``better`` names the metrics whose lower scores are better, and may name others; ``scales`` has the lowest and the
-    highest score where known, ``durations`` the seconds of a metric. ``vacuous`` says whether scores of rows with
-    nothing to check are left out of figures and comparisons ("skip") or "count"; methods that take it may override it.
-    Methods take any name of a metric, and raise ``KeyError`` for one that was not evaluated.
+    ``better`` names the metrics whose lower scores are better; ``scales`` has the lowest and the highest score where
+    known, ``durations`` the seconds of a metric. ``vacuous`` says whether scores of rows with nothing to check are left
+    out of figures and comparisons ("skip") or "count"; methods that take it may override it. Methods take any name of a
+    metric, and raise ``KeyError`` for one that was not evaluated.
     """
 
     metrics: tuple[str, ...]
@@ -218,8 +218,8 @@ class Evaluation(TableNames):
         """Return the weighted mean of the metrics' means, each brought to 0..1 with 1 the best.
 
         ``weights`` are by name; metrics without one do not count, and without ``weights`` all count the same. Raises
-        ``TypeError`` for weights that are no mapping, ``ValueError`` for negative, infinite or all-zero weights and for
-        a metric on a scale without known ends, and :class:`UnscoredError` as :meth:`mean`.
+        ``ValueError`` for negative, infinite or all-zero weights and for a metric on a scale without known ends, and
+        :class:`UnscoredError` as ``mean``.
 
         >>> rows = [Row(sample=Sample(), results={name: MetricResult(score, metric=name)
         ...                                       for name, score in {"brevity": 1.0, "noise": 0.5}.items()})]
@@ -262,15 +262,15 @@ class Evaluation(TableNames):
     ) -> Interval:
         """Return the share of answers that people would find good, as far as the judge's errors are known.
 
-        ``calibration`` is what :func:`rag_calibrated` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
+        ``calibration`` is what ``rag_calibrated`` returned or ``ragmetrics calibrate --json`` wrote; or ``tpr`` and
         ``tnr`` are how often a judge is right about good and bad answers at a ``threshold`` (Rogan and Gladen 1978).
         Otherwise human labels of a random part correct the mean score, or with a ``threshold`` the pass rate
         (prediction-powered inference, Angelopoulos et al. 2023): ``metadata["label"]``, or ``labels``, a file of
         ``ragmetrics label`` or such rows.
 
-        The interval covers the uncertainty of judge and samples; the same ``metadata["cluster"]`` makes samples
-        dependent. Raises ``ValueError`` if nothing is known of the judge, it is no better than chance, or the
-        calibration belongs to another judge, metric or threshold; :class:`UnscoredError` as :meth:`mean`;
+        The interval covers the uncertainty of judge and samples, which are dependent with the same
+        ``metadata["cluster"]``. Raises ``ValueError`` if nothing is known of the judge, it is no better than chance, or
+        the calibration belongs to another judge, metric or threshold; :class:`UnscoredError` as ``mean``;
         :class:`RagMetricsError` for an unreadable file or label.
 
         >>> results = [MetricResult(score, metric="brevity") for score in [1.0] * 8 + [0.0] * 2]
@@ -330,8 +330,7 @@ class Evaluation(TableNames):
     def worst(self, n: int = 10, *, metric: str | None = None) -> tuple[Row, ...]:
         """Return the ``n`` rows with the worst score, of one metric or on average; unscored rows come first.
 
-        The worst is the lowest, or the highest if lower is better; the average counts from the top of each scale. Rows
-        with nothing to check come last.
+        The average counts from the top of each scale. Rows with nothing to check come last.
         """
         names = (metric,) if metric is not None else self.metrics
         signs = {name: -1.0 if self.better_of(name) == "lower" else 1.0 for name in names}

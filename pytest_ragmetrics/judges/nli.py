@@ -219,12 +219,11 @@ class NliJudge(PromptedJudge):
 
     ``labels`` names the classes of a model without names, in the order of its logits; ``device`` is that of torch. A
     ``scorer`` replaces the library: an object with ``labels`` (the class names) and ``logits(pairs)`` (a row of numbers
-    for each premise and hypothesis), used by one thread at a time; ``model`` is then the name in cache keys. It costs
-    nothing.
+    for each premise and hypothesis), used by one thread at a time; ``model`` is then the name in cache keys.
 
     The cache key has the digest of the folder's files, or the name with its revision, which replays answers without the
-    model. Raises :class:`JudgeError` for tasks other than to list and verify claims or find contradictions,
-    :class:`JudgeNotConfiguredError` for a model that cannot be used.
+    model. Raises :class:`JudgeError` for other tasks than claims and contradictions, :class:`JudgeNotConfiguredError`
+    for a model that cannot be used.
 
     >>> NliJudge("house/entailment@v2").name
     'nli:house/entailment@v2'

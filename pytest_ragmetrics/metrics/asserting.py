@@ -30,10 +30,9 @@ def assert_metric(
 ) -> MetricResult:
     """Assert that a metric scores a sample at least ``min`` (or at most ``max``) and return the result.
 
-    ``sample`` is a :class:`Sample` or a mapping for :meth:`Sample.from_mapping`. The score is the mean of ``votes``
-    independent judgements, by default as many as the session says; votes that cannot change the outcome are not
-    requested. Raises ``AssertionError`` with the explanation, :class:`UnscoredError` if there is no score, and
-    ``ValueError`` without a bound or for one outside of the scale.
+    The score is the mean of ``votes`` independent judgements, by default as many as the session says; votes that cannot
+    change the outcome are not requested. Raises ``AssertionError`` with the explanation, :class:`UnscoredError` if
+    there is no score, ``ValueError`` without a bound or for one outside of the scale.
 
     >>> from pytest_ragmetrics.metrics import QuotedSpansAlignment
     >>> sample = Sample(response='It says "open the valve slowly".', retrieved_contexts=["Open the valve slowly."])

@@ -78,14 +78,13 @@ def _check_sample(given: object, name: str) -> None:
 
 
 class Metric(ABC, Named):
-    """A way to score one sample; subclasses name the fields they need and implement :meth:`measure`.
+    """A way to score one sample; subclasses name the fields they need and implement ``measure``.
 
-    ``measure`` gets a :class:`Sample` with all it ``requires``, and returns a :class:`MetricResult` of this ``name`` on
-    this ``scale``, with ``verdicts`` and a ``reason`` for failures, worded by ``noun`` and ``complaint``. It raises
-    :class:`UnscoredError` if there is no score. A metric that waits also implements :meth:`ameasure`; one that asks a
-    judge is a :class:`JudgedMetric`. Parameters are keyword-only, with defaults if its name alone is to make it. The
-    hook ``pytest_ragmetrics_register_metrics`` makes it known by name; :func:`pytest_ragmetrics.metric` makes one of a
-    function.
+    ``measure`` gets a ``Sample`` with all it ``requires``, and returns a ``MetricResult`` of this ``name`` on this
+    ``scale``, with ``verdicts`` and a ``reason`` for failures, worded by ``noun`` and ``complaint``. It raises
+    :class:`UnscoredError` if there is no score. A metric that waits also implements ``ameasure``; one that asks a judge
+    is a ``JudgedMetric``. Parameters are keyword-only, with defaults if its name alone is to make it. The hook
+    ``pytest_ragmetrics_register_metrics`` makes it known by name; ``pytest_ragmetrics.metric`` makes one of a function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"

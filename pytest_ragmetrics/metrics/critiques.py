@@ -155,7 +155,7 @@ def assert_aspect(
 
     ``aspect`` is a predefined one (harmfulness, maliciousness, coherence, correctness_aspect, conciseness,
     harmlessness) or, with its ``definition``, your own, where ``good`` is 1 unless you say 0. ``votes``, an odd number,
-    decide by majority. See :class:`~pytest_ragmetrics.metrics.AspectCritique`.
+    decide by majority. See :class:`AspectCritique`.
     """
     __tracebackhide__ = True
     metric = AspectCritique(name=aspect, definition=definition or "", good=good, strictness=strictness, judge=judge)

@@ -33,8 +33,8 @@ def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
 
     ``results`` maps names of metrics to a score or the scores of several samples, or is a list of results. A mean of 0
     or less makes it 0.0. The predefined aspects are left out, and so are results with nothing to check, unless
-    ``vacuous="count"``; if there are no others, the score is vacuous. Raises ``ValueError`` if fewer than two metrics
-    are left, if lower scores of one are better, and for a missing or infinite score.
+    ``vacuous="count"``. Raises ``ValueError`` if fewer than two metrics are left, if lower scores of one are better,
+    and for a missing or infinite score.
 
     >>> ragas_score({"faithfulness": [1.0, 0.5], "answer_relevancy": 0.75}).value
     0.75

@@ -117,9 +117,9 @@ def _complaint(item: object) -> str:
 def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Metric | type[Metric]:
     """Return the metric of a name, an alias or a class name.
 
-    It knows the built-in metrics, those that the session's hook ``pytest_ragmetrics_register_metrics`` registers, those
-    in ``also``, and those of the running test's module. Of equal names the later one wins, except for those of the
-    module. Raises ``ValueError`` that lists the closest names.
+    It knows the built-in metrics, those of the hook ``pytest_ragmetrics_register_metrics``, those in ``also``, and
+    those of the running test's module. Of equal names the later one wins, except for those of the module. Raises
+    ``ValueError`` that lists the closest names.
 
     >>> metric_named("ResponseRelevancy")
     <class 'pytest_ragmetrics.metrics.answers.AnswerRelevancy'>
