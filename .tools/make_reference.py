@@ -99,8 +99,8 @@ def _prose(text: str) -> str:
 
 def _entry(level: int, heading: str, *parts: str | None, also: Iterable[str] = ()) -> str:
     # `ragmetrics docs` finds a name in any case and with any separators.
-    others = {re.sub(r"\W|_", "", name).casefold(): name for name in reversed([*also])}
-    names = _code(*(name for key, name in reversed(others.items()) if key != heading.casefold()))
+    others = {re.sub(r"\W|_", "", name).casefold(): name for name in reversed([heading, *also])}
+    names = _code(*(name for name in reversed(others.values()) if name != heading))
     return "\n\n".join(filter(None, [f"{'#' * level} {heading}", names and f"Also: {names}", *parts]))
 
 
@@ -168,8 +168,8 @@ def options_page() -> str:
     return _page(
         "Options and settings",
         "Every setting by option, environment variable and ini key.",
-        "Names in capitals are environment variables, those with `rag_` keys of the ini: of `[pytest]` in "
-        "`pytest.ini`, or of\n`[tool.pytest.ini_options]` in `pyproject.toml`. Precedence: argument of the call, "
+        "Names in capitals are environment variables. In the ini (`[pytest]` in `pytest.ini`, or "
+        "`[tool.pytest.ini_options]` in\n`pyproject.toml`) `--rag-max-cost` is `rag_max_cost`. Precedence: argument of the call, "
         "marker, command line, environment,\nini, default. Paths are relative to the current folder, in the ini to the "
         "rootdir. `ragmetrics doctor` shows the settings in force.",
         *(_option(option) for option in OPTIONS),
@@ -181,8 +181,11 @@ def _option(option: Option) -> str:
     given = takes and (f"[={takes}]" if option.extra.get("nargs") == "?" else f"={takes}")
     places = (option.flag, option.environment, option.name if option.in_ini else None)
     name, *others = (place for place in places if place)
+    only = "" if option.in_ini or not option.flag else " Not in the ini."
     default = f"; default {_code(option.default)}" if option.default and "default" not in option.help else ""
-    return _entry(2, _code(name), option.help, f"`{option.flag}{given}`{default}." if given else None, also=others)
+    return _entry(
+        2, _code(name), option.help, f"`{option.flag}{given}`{default}.{only}" if given else only.strip(), also=others
+    )
 
 
 def pytest_page() -> str:
@@ -487,7 +490,7 @@ def _rows(command: click.Command) -> list[tuple[str, str]]:
 
 def _command(name: str, command: click.Command, common: set[tuple[str, str]]) -> str:
     rows = [row for row in _rows(command) if row not in common]
-    shared = ", ".join(argument for argument, text in _rows(command) if (argument, text) in common)
+    shared = ", ".join(f"{row[0].partition(' ')[0].rstrip('`,')}`" for row in _rows(command) if row in common)
     table, takes = _table(rows) if rows else None, f"{'Also takes' if rows else 'Takes'} {shared}." if shared else None
     return _entry(2, _code(name), command.help, table, takes)
 
