@@ -83,7 +83,8 @@ def test_forms_ask_for_what_is_needed(path: Path) -> None:
 
 
 def test_commands_and_files_that_are_named_exist() -> None:
-    texts = "".join(path.read_text("utf-8") for path in [GITHUB / "CONTRIBUTING.md", *WORKFLOWS])
+    pages = [GITHUB / "CONTRIBUTING.md", GITHUB / "RELEASING.md"]
+    texts = "".join(path.read_text("utf-8") for path in [*pages, *WORKFLOWS])
     named = set(re.findall(r"(?:\.ci|tests|pytest_ragmetrics|conftest_examples)/[\w/.]*\w", texts))
     assert len(named) > 10
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
