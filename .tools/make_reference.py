@@ -169,9 +169,9 @@ def options_page() -> str:
         "Options and settings",
         "Every setting by option, environment variable and ini key.",
         "Names in capitals are environment variables. In the ini (`[pytest]` in `pytest.ini`, or "
-        "`[tool.pytest.ini_options]` in\n`pyproject.toml`) `--rag-max-cost` is `rag_max_cost`. Precedence: argument of the "
-        "call, marker, command line, environment,\nini, default. Paths are relative to the current folder, in the ini to the "
-        "rootdir. `ragmetrics doctor` shows the settings in force.",
+        "`[tool.pytest.ini_options]` in\n`pyproject.toml`) `--rag-max-cost` is `rag_max_cost`. Precedence: "
+        "argument of the call, marker, command line, environment,\nini, default. Paths are relative to the "
+        "current folder, in the ini to the rootdir. `ragmetrics doctor` shows the settings in force.",
         *(_option(option) for option in OPTIONS),
     )
 
