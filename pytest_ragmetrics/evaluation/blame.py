@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import TypeAlias
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
@@ -19,34 +20,27 @@ from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner, unscored
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Session
+from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.contexts import ContextRecall
 from pytest_ragmetrics.metrics.grounding import LexicalContextRecall
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, JudgedMetric
 from pytest_ragmetrics.metrics.registry import metric_of_rule
 from pytest_ragmetrics.runs.blame import MOST, ROWS, Blame, Part
-from pytest_ragmetrics.runs.compare import RunComparison, TestChange
+from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, function_name, is_met
 from pytest_ragmetrics.runs.wording.blame import became_worse
 from pytest_ragmetrics.runs.wording.figures import named
 
 # Passages lost what the reference says if they have so much less of it.
 _LOST = 0.1
+# So many good judgements of a cell that was judged bad say that the judge erred.
+_LUCK = 2
 _REFERENCES = ("reference", "reference_contexts", "reference_context_ids")
 _PASSAGES = ("retrieved_contexts", "retrieved_context_ids")
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Way:
-    """How a record was made: the metric, ``None`` where it is not known, and the spec of its judge."""
-
-    metric: Metric | None
-    judge: str | None = None
-
-
-def known_way(record: Record) -> Way:
-    """Return the metric of a name whose code and parameters are those of the record, judged as the session says."""
-    return Way(metric=metric_of_rule(record.metric, {record.rule}))
+#: Returns the metric that made a record, ``None`` where it is not known, and the spec of its judge.
+Way: TypeAlias = "Callable[[Record], tuple[Metric | None, str | None]]"
 
 
 async def blame_worse(
@@ -54,7 +48,7 @@ async def blame_worse(
     session: Session,
     found: dict[int, Blame],
     *,
-    way: Callable[[Record], Way] = known_way,
+    way: Way = lambda _: (None, None),
     rows: int = ROWS,
 ) -> None:
     """Add to ``found`` which part made each score worse, by the :func:`id` of its record now.
@@ -63,7 +57,11 @@ async def blame_worse(
     the reason: nothing of what was paid for is lost.
     """
     unproven = _unproven(comparison.document.tests)
-    worse = [_Row(it, session=session, way=way) for it in comparison.of("worse") if became_worse(it)]
+    worse = [
+        _Row(it.id, it.old.record, it.new.record, session=session, way=way)
+        for it in comparison.of("worse")
+        if it.old and it.new and became_worse(it)
+    ]
     asked: list[_Row] = []
     for row in worse:
         is_chance = (function_name(row.id), row.now.metric) in unproven
@@ -102,34 +100,23 @@ class _Missing(Exception):  # noqa: N818 - no error: a score that would tell
     """A score that would tell is missing, for this reason."""
 
 
-@dataclass(kw_only=True)
-class _Cell:
-    """A sample with its scores, that of the record first, by whether each is a good one."""
-
-    sample: Sample
-    passes: list[bool]
-    scores: list[float] = field(default_factory=list)
-
-
 class _Row:
     """A score that became worse."""
 
-    def __init__(self, change: TestChange, *, session: Session, way: Callable[[Record], Way]) -> None:
-        if change.old is None or change.new is None:
-            raise ValueError("a score becomes worse than another one")
-        self.id = change.id
-        self.old, self.now = change.old.record, change.new.record
+    def __init__(self, test: str, old: Record, now: Record, *, session: Session, way: Way) -> None:
+        self.id, self.old, self.now = test, old, now
         self._session = session
-        self._way = way(self.now)
+        metric, self._spec = way(now)
+        self._given = metric or metric_of_rule(now.metric, {now.rule})
+        self._judge: Judge | None = None
         self._usage = Usage()
-        self._asked = 0
-        self._is_varied = False
+        self._again: list[float] = []
 
     @property
     def _metric(self) -> Metric:
-        if self._way.metric is None:
+        if self._given is None:
             raise _Missing(f"{named(self.now.metric)} is not known here with the code and the arguments that scored")
-        return self._way.metric
+        return self._given
 
     def by_texts(self) -> Blame | None:
         """Return what made it worse where that takes no score, ``None`` where it does."""
@@ -172,99 +159,103 @@ class _Row:
     async def crossed(self, runner: Runner) -> Blame:
         """Return what made it worse by the scores of further cells."""
         try:
-            self._find_judge()
+            self._judge = self._find_judge()
             return await self._crossed(runner)
         except _Missing as error:
             return Blame(part="unknown", reason=str(error), usage=self._usage)
 
-    def _find_judge(self) -> None:
-        """Find the judge of the score, which is to judge the others too; raise ``_Missing`` where another one would."""
+    def _find_judge(self) -> Judge | None:
+        """Return the judge if it may answer otherwise; raise ``_Missing`` where it is not the one of the score."""
         metric, judged_by = self._metric, self.now.judge
         if not isinstance(metric, JudgedMetric) or judged_by is None:
-            return
-        with context.changed(private=self._session, judge=self._way.judge):
+            return None
+        with context.changed(private=self._session, judge=self._spec):
             try:
                 judge = metric.judge_here()
             except (RagMetricsError, ValueError) as error:
                 raise _Missing(str(error)) from error
         if judge is not None and judge.name not in judged_by.split(", "):
-            raise _Missing(f"{named(judged_by)} judged it, and {named(judge.name)} would judge here")
-        self._is_varied = judge is not None and judge.is_varied
+            raise _Missing(
+                f"{named(judged_by)} judged it, and {named(judge.name)} would judge here: see --judge and --rag-judge"
+            )
+        return judge if judge is not None and judge.is_varied else None
 
     async def _crossed(self, runner: Runner) -> Blame:
+        """Return what made it worse, once the new cell was judged again.
+
+        Where one of answer and passages is as before, the other cells are those there are: so these are judged again.
+        A judge that errs in 1 of 10 answers in other words would make 1 % of the rows blamed after two bad judgements,
+        0.3 % after three.
+        """
         old, now = self.old.sample, self.now.sample
-        new = _Cell(sample=now, passes=[False])
-        if self._is_varied:
-            await self._judge_again(new, runner, most=2)
-            if new.passes.count(True) > 1:
-                return self._blame("judge", new)
+        same_answer, same_passages = self._is_same("response"), all(map(self._is_same, _PASSAGES))
+        is_one = self._sees("retrieved_contexts") and (same_answer or same_passages)
+        if self._judge and await self._is_luck(runner, bad=2 if is_one else 1):
+            return self._blame("judge")
         if old.retrieved_contexts is None or now.retrieved_contexts is None:
-            raise _Missing("it has no passages that could have lost what it is about")
+            raise _Missing("it has no retrieved_contexts, which could have lost what it is about")
         if not self._sees("retrieved_contexts"):
-            return await self._by_reference(new, runner)
-        metric = self._metric
-        if now.metadata.get("messages") is not None and (metric.of_conversation or metric.sees_all_turns):
+            return await self._by_reference(runner)
+        if now.metadata.get("messages") is not None and (self._metric.of_conversation or self._metric.sees_all_turns):
             raise _Missing("it sees the whole conversation, of which answers and passages cannot be exchanged")
-        first = _Cell(sample=old, passes=[True])
-        if self._is_same("response") or all(map(self._is_same, _PASSAGES)):
-            return await self._one_changed(first, new, runner)
+        if is_one:
+            if self._judge and not await self._was_good(runner):
+                return self._blame("judge")
+            before, after = self.old.score, self.now.score
+            return self._blame("generator", before, after) if same_passages else self._blame("retriever", after, before)
+        kept = (await self._score(runner, replace(now, response=old.response))).value
         passages = {name: getattr(old, name) for name in _PASSAGES}
-        s10, s01 = replace(now, response=old.response), replace(now, **passages)
-        kept, other = await self._score(runner, s10), None
-        is_kept = self._is_good(kept)
+        is_kept, other = self._is_good(kept), None
         with suppress(*([] if is_kept else [_Missing])):  # it is the retriever whatever the other cell has
-            other = await self._score(runner, s01)
+            other = (await self._score(runner, replace(now, **passages))).value
         is_good = other is not None and self._is_good(other)
         part: Part = "interplay" if is_kept and is_good else "generator" if is_kept else "retriever"
-        return self._blame(part, new, kept, other, should_refuse=not is_kept and other is not None and not is_good)
+        return self._blame(part, kept, other, should_refuse=not is_kept and other is not None and not is_good)
 
-    async def _one_changed(self, first: _Cell, new: _Cell, runner: Runner) -> Blame:
-        """Return what made it worse where one of answer and passages changed: the other cells are those there are.
+    async def _is_luck(self, runner: Runner, *, bad: int) -> bool:
+        """Judge the new cell again until so many judgements bear out the one of the record, or two do not."""
+        found: list[bool] = []
+        while found.count(False) < bad and found.count(True) < _LUCK:
+            again = await self._score(runner, self.now.sample, vote=_taken(self.now) + len(found))
+            self._again.append(again.value)
+            found.append(self._is_good(again.value) or self._is_other_fault(again))
+        return found.count(True) == _LUCK
 
-        So they are judged again, the former good score as well, which may have been luck. A judge that errs in 1 of 10
-        answers in other words would make 1 % of the rows blamed after two bad judgements, 0.3 % after three.
+    def _is_other_fault(self, again: MetricResult) -> bool:
+        """Tell whether none of the claims that were wrong is so again: a judge that errs does so about others, too.
+
+        An answer of five claims, of which the judge errs about one in ten, is bad in 4 of 10 judgements.
         """
-        if self._is_varied:
-            await self._judge_again(new, runner, most=MOST - len(new.passes))
-        if new.passes.count(True) > 1:
-            return self._blame("judge", new)
-        if self._is_varied:
-            await self._judge_again(first, runner, most=min(2, MOST - self._asked))
-            if 2 * first.passes.count(True) <= len(first.passes):
-                return self._blame("judge", new)
-        is_answer = self._is_same("retrieved_contexts")
-        before, after = self.old.score, self.now.score
-        s10, s01 = (before, after) if is_answer else (after, before)
-        return self._blame("generator" if is_answer else "retriever", new, s10, s01)
+        was, found = ({it.text: it.ok for it in side if it.counts} for side in (self.now.verdicts, again.verdicts))
+        wrong = [text for text, ok in was.items() if not ok]
+        return was.keys() == found.keys() and bool(wrong) and all(found[text] for text in wrong)
 
-    async def _judge_again(self, cell: _Cell, runner: Runner, *, most: int) -> None:
-        """Judge a cell again, at most so often, until a judgement bears out the one of the record."""
-        taken = max(1, len((self.now if cell.passes[0] is False else self.old).samples))
-        for _ in range(most):
-            score = await self._score(runner, cell.sample, vote=taken + len(cell.scores))
-            cell.scores.append(score)
-            cell.passes.append(self._is_good(score))
-            if cell.passes[-1] is cell.passes[0]:
-                return
+    async def _was_good(self, runner: Runner) -> bool:
+        """Tell whether the former score is good again, in the judgements that are left: it may have been luck."""
+        for number in range(min(2, MOST - len(self._again))):
+            if self._is_good((await self._score(runner, self.old.sample, vote=_taken(self.old) + number)).value):
+                return True
+        return False
 
-    async def _by_reference(self, new: _Cell, runner: Runner) -> Blame:
+    async def _by_reference(self, runner: Runner) -> Blame:
         """Return what made a score worse that sees no passages: whether these lost what the reference says."""
         old, now = self.old.sample, self.now.sample
         if self._is_same("retrieved_contexts"):
-            return self._blame("generator", new)
+            return self._blame("generator")
         if not (now.reference or "").strip():
             raise _Missing("there is no reference that the passages could be held against")
-        metric = ContextRecall() if self._is_varied else LexicalContextRecall()
-        before = await self._score(runner, replace(now, retrieved_contexts=old.retrieved_contexts), metric=metric)
-        after = await self._score(runner, now, metric=metric)
+        metric = ContextRecall(judge=self._judge) if self._judge else LexicalContextRecall()
+        sides = [replace(now, retrieved_contexts=it.retrieved_contexts) for it in (old, now)]
+        before, after = [(await self._score(runner, it, metric=metric)).value for it in sides]
         part: Part = "retriever" if before - after >= _LOST else "generator"
-        return replace(self._blame(part, new), recalls=(before, after))
+        return replace(self._blame(part), recalls=(before, after))
 
-    async def _score(self, runner: Runner, sample: Sample, *, vote: int = 0, metric: Metric | None = None) -> float:
+    async def _score(
+        self, runner: Runner, sample: Sample, *, vote: int = 0, metric: Metric | None = None
+    ) -> MetricResult:
         """Return the score of a cell; raise ``_Missing`` where it has none."""
         bounded = BoundedMetric(metric=metric or self._metric)
-        job = Job(sample=sample, metrics=(bounded,), test=self.id, judge=self._way.judge, votes=1)
-        self._asked += 1
+        job = Job(sample=sample, metrics=(bounded,), test=self.id, judge=self._spec, votes=1)
         with context.changed(vote=vote):
             done = await runner.score(job)
         (score,) = done.scores.values()
@@ -273,8 +264,8 @@ class _Row:
             found = unscored(bounded.metric, found)
         self._usage += found.usage or Usage()
         if isinstance(found, UnscoredError):
-            raise _Missing(str(found))
-        return found.value
+            raise _Missing(str(found).partition("\n")[0])
+        return found
 
     def _is_good(self, score: float) -> bool:
         """Tell whether a score meets the bound, without one whether it is nearer to the one before."""
@@ -284,7 +275,11 @@ class _Row:
         return abs(score - before) < abs(score - after)
 
     def _blame(
-        self, part: Part, new: _Cell, s10: float | None = None, s01: float | None = None, *, should_refuse: bool = False
+        self, part: Part, s10: float | None = None, s01: float | None = None, *, should_refuse: bool = False
     ) -> Blame:
         cells = (self.old.score, s10, s01, self.now.score)
-        return Blame(part=part, cells=cells, again=tuple(new.scores), should_refuse=should_refuse, usage=self._usage)
+        return Blame(part=part, cells=cells, again=tuple(self._again), should_refuse=should_refuse, usage=self._usage)
+
+
+def _taken(record: Record) -> int:
+    return max(1, len(record.samples))

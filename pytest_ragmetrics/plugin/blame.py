@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,13 @@ from pytest_ragmetrics.plugin.report import RunReport
 from pytest_ragmetrics.plugin.session import PytestSession
 
 if TYPE_CHECKING:
-    from pytest_ragmetrics.evaluation.blame import Way
     from pytest_ragmetrics.runs.blame import Blame
-    from pytest_ragmetrics.runs.compare import RunComparison
-    from pytest_ragmetrics.runs.records import Record
+
+_NO_TEXTS = "blame: no texts to compare with: give --rag-baseline=FILE, which --rag-json wrote"
+_REDACTED = "what pytest_ragmetrics_redact takes out may be what changed: the judge alone cannot be blamed"
+_STOPPED = (
+    "blame: nothing was asked, as the run ended early (-x, --maxfail or an interrupt) and its gates were not decided"
+)
 
 
 class BlamePlugin:
@@ -28,34 +32,30 @@ class BlamePlugin:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Find which parts are to blame, and keep it with the records."""
-        ran = yield
-        report, settings = self._report, self._session.settings
-        if settings.dry_run or not report.collector.has_scores:
-            return ran
-        comparison = report.compared()
-        if comparison is None:
-            report.unblamed = ["blame: no texts to compare with: give --rag-baseline=FILE, which --rag-json wrote"]
-            return ran
-        found: dict[int, Blame] = {}
+        report, session = self._report, self._session
         try:
-            self._ask(comparison, found)
-        finally:
-            report.collector.blame(comparison.document, found)
-        return ran
-
-    def _ask(self, comparison: RunComparison, found: dict[int, Blame]) -> None:
+            ran = yield
+        except BaseException:
+            report.unblamed = [_STOPPED] if report.collector.has_scores and not session.dry_run else []
+            raise
+        if session.dry_run or not report.collector.has_scores:
+            return ran
+        if (comparison := report.compared()) is None:
+            report.unblamed = [_NO_TEXTS]
+            return ran
         from pytest_ragmetrics.core import loop
         from pytest_ragmetrics.evaluation.blame import blame_worse
         from pytest_ragmetrics.judges import context
 
-        with context.changed(private=self._session):
-            asking = blame_worse(
-                comparison, self._session, found, way=self._way, rows=self._session.settings.blame_rows
-            )
-            loop.run(asking)
-
-    def _way(self, record: Record) -> Way:
-        from pytest_ragmetrics.evaluation.blame import Way, known_way
-
-        metric, judge = self._session.way_of(record)
-        return Way(metric=metric or known_way(record).metric, judge=judge)
+        found: dict[int, Blame] = {}
+        try:
+            with context.changed(private=session):
+                loop.run(blame_worse(comparison, session, found, way=session.way_of, rows=session.settings.blame_rows))
+        finally:
+            if session.recorder.redacts():
+                found = {
+                    key: replace(it, part="unknown", reason=_REDACTED) if it.part == "judge" else it
+                    for key, it in found.items()
+                }
+            report.collector.blame(comparison.document, found)
+        return ran

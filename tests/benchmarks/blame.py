@@ -16,13 +16,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.evaluation.blame import Way, blame_worse
+from pytest_ragmetrics.evaluation.blame import blame_worse
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, Job, Runner
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.judge import PromptedJudge
@@ -59,7 +60,7 @@ def folded(text: str) -> str:
 class HonestJudge(PromptedJudge):
     """Finds a claim supported where what bears it out stands in the passages; ``lies`` says which replies are wrong."""
 
-    def __init__(self, flips: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, flips: float = 0.0, seed: int = 0, *, by_claim: bool = False) -> None:
         super().__init__(name="honest", model="honest")
         #: The sentence that bears out each claim, "" where none does.
         self.facts: dict[str, str] = {}
@@ -68,6 +69,7 @@ class HonestJudge(PromptedJudge):
         self.calls = 0
         self._flips = flips
         self._seed = seed
+        self._by_claim = by_claim
 
     async def complete(self, request: Request) -> Reply:
         """Return the claims of a text, which are its sentences, or whether passages bear them out."""
@@ -78,8 +80,10 @@ class HonestJudge(PromptedJudge):
         assert isinstance(task, VerifyClaims)
         shown = folded(" ".join(task.contexts))
         found = [(fact := folded(self.facts[claim])) != "" and fact in shown for claim in task.claims]
-        drawn = random.Random(f"{self._seed} {request.vote} {task.claims} {task.contexts}").random()
-        if drawn < self._flips or (request.vote == 0 and (task.contexts, task.claims) in self.lies):
+        draw = random.Random(f"{self._seed} {request.vote} {task.claims} {task.contexts}")
+        if self._by_claim:
+            found = [ok != (draw.random() < self._flips) for ok in found]
+        elif draw.random() < self._flips or (request.vote == 0 and (task.contexts, task.claims) in self.lies):
             found = [False, *found[1:]] if all(found) else [True] * len(found)
         verdicts = [
             {"number": number, "reason": "So.", "sentences": [1] if ok else [], "verdict": _WORDS[ok]}
@@ -139,6 +143,13 @@ def ours() -> list[dict[str, Any]]:
         for number, (_, first, second) in enumerate(found)
         if first < second
     ]
+
+
+def ours_of_five() -> list[dict[str, Any]]:
+    """Return rows of texts of ours: five sentences of two passages each."""
+    *shown, _ = ([text for text in sentences(it) if len(text) >= _SHORTEST] for it in HANDBOOK)
+    chosen = combinations([text for texts in shown for text in texts], 5)
+    return [{"id": f"f{at}", "response": " ".join(it), "contexts": [*HANDBOOK]} for at, it in enumerate(chosen)]
 
 
 # How texts are changed. Each takes the judge, which learns what new claims are about.
@@ -283,7 +294,7 @@ def judged(
     """Return what is blamed for the tests of a run, and the most requests that one of them took."""
     found: dict[int, Blame] = {}
     comparison = compare_documents(now, before)
-    asking = blame_worse(comparison, session, found, way=lambda record: Way(metric=metrics[record.metric]), rows=rows)
+    asking = blame_worse(comparison, session, found, way=lambda record: (metrics[record.metric], None), rows=rows)
     loop.run(asking)
     blames = [found.get(id(test.records[0])) for test in now.tests]
     return blames, max((it.usage.calls for it in blames if it is not None), default=0)
@@ -300,12 +311,15 @@ def planted(rows: Sequence[Base], number: int, seed: int) -> tuple[list[Fault], 
             for at, it in enumerate(found.faults[:number])], judge  # fmt: skip
 
 
-def unchanged(rows: Sequence[Base], number: int, seed: int, flips: float, *, same: float = 0.5) -> tuple[int, int]:
+def unchanged(
+    rows: Sequence[Base], number: int, seed: int, flips: float, *, same: float = 0.5, by_claim: bool = False
+) -> tuple[int, int]:
     """Return how many rows of an unchanged application became worse, and for how many retriever or generator is blamed.
 
-    Nine of ten answers are right in both runs; a share of them has the ``same`` words, the others have other words.
+    Nine of ten answers are right in both runs; a share of them has the ``same`` words, the others have other words. The
+    judge errs in so many of its replies, or about so many claims (``by_claim``).
     """
-    draw, judge = random.Random(seed), HonestJudge(flips, seed)
+    draw, judge = random.Random(seed), HonestJudge(flips, seed, by_claim=by_claim)
     made = []
     for at in range(number):
         base = replace(draw.choice(rows), id=f"u{at}")
@@ -348,9 +362,15 @@ def main() -> None:
         print(f"{right[kind]:4} of {total:3}  {kind}")
     good, worse = sum(right.values()), sum(totals.values())
     print(f"{good} of {worse} that became worse are right ({good / worse:.1%}), {most} requests at most (bound {MOST})")
-    for same in (1.0, 0.5, 0.0):
-        fell, wrong = unchanged(rows, given.faults, given.seed, given.flips, same=same)
-        what = f"unchanged, {given.flips:.0%} of verdicts flip, {same:.0%} the same words"
+    five = [it for it in rows if len(it.claims) == 5] if given.rows else bases(ours_of_five())
+    for same, of, unit in (
+        (1.0, rows, "replies"),
+        (0.5, rows, "replies"),
+        (0.0, rows, "replies"),
+        (0.0, five, "claims"),
+    ):
+        fell, wrong = unchanged(of, given.faults, given.seed, given.flips, same=same, by_claim=of is five)
+        what = f"unchanged, {given.flips:.0%} of {unit} flip, {same:.0%} the same words"
         print(f"{what}: {fell} worse, blamed {wrong / given.faults:.1%} of {given.faults}")
 
 

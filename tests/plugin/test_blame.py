@@ -98,3 +98,25 @@ def test_without_texts_it_says_what_to_give(run: RunPytest, pytester: pytest.Pyt
     pytester.makepyfile(test_it="import pytest_ragmetrics as rag\ndef test_a(): rag.assert_exact_match('a', 'a')")
     run("--rag-blame", "--rag-history=past").shows("blame: no texts to compare with: give --rag-baseline=FILE, *")
     run("--rag-blame", "--rag-batch=wait").refused("*--rag-blame: what it asks follows from the scores: *")
+
+
+#: A metric that a judge is not asked about, whose answer changes in what is redacted.
+SECRET = """
+    import os
+    from pytest_ragmetrics import assert_faithful
+    SAID = "Moss is blue." if os.environ.get("CHANGES") else "Moss is green."
+    def test_a(): assert_faithful(SAID, ["Moss is green."], judge="local")
+    def test_b(): pass
+"""
+HIDES = "import re\ndef pytest_ragmetrics_redact(text): return re.sub('green|blue', 'so', text)"
+
+
+def test_what_cannot_be_told_blames_nobody(run: RunPytest) -> None:
+    run("--rag-json=main.json", test_secret=SECRET, conftest=HIDES).assert_outcomes(passed=2)
+    against = ("--rag-baseline=main.json", "--rag-blame")
+    result = run(*against, env={"CHANGES": "1"})
+    result.shows(
+        "  1 worse: 1 unknown", "    unknown, 1: what pytest_ragmetrics_redact takes out may be *", failed=1, passed=1
+    )
+    stopped = run(*against, "-x", env={"CHANGES": "1"})
+    stopped.shows("blame: nothing was asked, as the run ended early (-x, --maxfail or an interrupt) *", failed=1)

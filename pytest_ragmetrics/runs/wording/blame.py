@@ -42,7 +42,11 @@ def blame_lines(comparison: RunComparison) -> list[str]:
     return [
         text,
         *(f"  unknown, {number:,}: {printable(reason)}" for reason, number in reasons.most_common(3)),
-        *([f"  {counted(left, 'more score')} became worse and were not looked at: --rag-blame-rows"] if left else []),
+        *(
+            [f"  {counted(left, 'more score')} became worse and were not looked at (--rag-blame-rows, or an interrupt)"]
+            if left
+            else []
+        ),
     ]
 
 
