@@ -48,8 +48,8 @@ class NothingComparedError(RagMetricsError):
 )
 @option(
     "--blame",
-    help="say of scores that became worse whether retriever, generator or judge made them so, with at most 4 requests "
-    "for each: the old answer is scored on the new passages and the other way round",
+    help="say of scores that became worse whether retriever, generator or judge made them so, with at most 4 "
+    "judgements for each: the old answer is scored on the new passages and the other way round",
 )
 @option("--blame-rows N", Count(1), "of how many scores, the largest change first (default: 50)", default=50)
 @asking_options()

@@ -1,15 +1,15 @@
 """Why scores became worse than in a baseline: the retriever, the generator or the judge, told by crossed texts.
 
 The old answer is scored on the new passages, the new answer on the old ones; of the four cells the records have two.
-The new cell is judged again before anybody is blamed. A row takes four requests at most, where the claims of both
-answers are in the cache.
+The new cell is judged again before anybody is blamed. A row takes four judgements at most: requests, where the claims
+of both answers are in the cache.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -65,16 +65,18 @@ async def blame_worse(
     asked: list[_Row] = []
     for row in worse:
         is_chance = (function_name(row.id), row.now.metric) in unproven
-        blame = Blame(part="chance") if is_chance else row.by_texts()
-        if blame is not None:
-            found[id(row.now)] = blame
-        else:
-            asked.append(row)
+        with row.unknown(found):
+            blame = Blame(part="chance") if is_chance else row.by_texts()
+            if blame is None:
+                asked.append(row)
+            else:
+                found[id(row.now)] = blame
     room = asyncio.Semaphore(session.concurrency)
 
     async def ask(row: _Row, runner: Runner) -> None:
         async with room:
-            found[id(row.now)] = await row.crossed(runner)
+            with row.unknown(found):
+                found[id(row.now)] = await row.crossed(runner)
 
     with closing(Runner(session)) as runner:
         await loop.gather_or_cancel(ask(row, runner) for row in asked[:rows])
@@ -118,14 +120,16 @@ class _Row:
             raise _Missing(f"{named(self.now.metric)} is not known here with the code and the arguments that scored")
         return self._given
 
+    @contextmanager
+    def unknown(self, found: dict[int, Blame]) -> Iterator[None]:
+        """Add the reason where a score is missing that would tell."""
+        try:
+            yield
+        except _Missing as error:
+            found[id(self.now)] = Blame(part="unknown", reason=str(error), usage=self._usage)
+
     def by_texts(self) -> Blame | None:
         """Return what made it worse where that takes no score, ``None`` where it does."""
-        try:
-            return self._by_texts()
-        except _Missing as error:
-            return Blame(part="unknown", reason=str(error))
-
-    def _by_texts(self) -> Blame | None:
         metric = self._metric
         old, now = self.old.sample, self.now.sample
         for sample, whose in ((old, "the baseline"), (now, "this run")):
@@ -156,14 +160,6 @@ class _Row:
         sides = [[it] if isinstance(it, str) else it for it in (old, now)]
         return len({None if it is None else tuple(" ".join(text.split()) for text in it) for it in sides}) == 1
 
-    async def crossed(self, runner: Runner) -> Blame:
-        """Return what made it worse by the scores of further cells."""
-        try:
-            self._judge = self._find_judge()
-            return await self._crossed(runner)
-        except _Missing as error:
-            return Blame(part="unknown", reason=str(error), usage=self._usage)
-
     def _find_judge(self) -> Judge | None:
         """Return the judge if it may answer otherwise; raise ``_Missing`` where it is not the one of the score."""
         metric, judged_by = self._metric, self.now.judge
@@ -180,24 +176,27 @@ class _Row:
             )
         return judge if judge is not None and judge.is_varied else None
 
-    async def _crossed(self, runner: Runner) -> Blame:
-        """Return what made it worse, once the new cell was judged again.
+    async def crossed(self, runner: Runner) -> Blame:
+        """Return what made it worse by the scores of further cells, once the new one was judged again.
 
         Where one of answer and passages is as before, the other cells are those there are: so these are judged again.
         A judge that errs in 1 of 10 answers in other words would make 1 % of the rows blamed after two bad judgements,
         0.3 % after three.
         """
+        self._judge = self._find_judge()
         old, now = self.old.sample, self.now.sample
         same_answer, same_passages = self._is_same("response"), all(map(self._is_same, _PASSAGES))
         is_one = self._sees("retrieved_contexts") and (same_answer or same_passages)
         if self._judge and await self._is_luck(runner, bad=2 if is_one else 1):
             return self._blame("judge")
+        if now.metadata.get("messages") is not None and (self._metric.of_conversation or self._metric.sees_all_turns):
+            raise _Missing("it sees the whole conversation, of which answers and passages cannot be exchanged")
+        if same_answer and same_passages:
+            raise _Missing("only earlier turns are others than in the baseline, and these cannot be exchanged")
         if old.retrieved_contexts is None or now.retrieved_contexts is None:
             raise _Missing("it has no retrieved_contexts, which could have lost what it is about")
         if not self._sees("retrieved_contexts"):
             return await self._by_reference(runner)
-        if now.metadata.get("messages") is not None and (self._metric.of_conversation or self._metric.sees_all_turns):
-            raise _Missing("it sees the whole conversation, of which answers and passages cannot be exchanged")
         if is_one:
             if self._judge and not await self._was_good(runner):
                 return self._blame("judge")

@@ -178,7 +178,7 @@ class Forecast:
         scores = min(rows, sum(line.samples for line in judged))
         each, total = (self.judged.cost / self.judged.requests if self.judged.requests else 0.0), MOST * scores
         cost = f", about ${each * total:.4f}" if each else ""
-        return f"--rag-blame: at most {total:,} requests more{cost}: {MOST} for each of {scores:,} that become worse"
+        return f"--rag-blame: at most {total:,} judgements more{cost}: {MOST} for each of {scores:,} that become worse"
 
     def summary(self, *, lost: int = 0) -> list[str]:
         """Return the table and what it rests on; ``lost`` workers crashed, and their counts are missing."""

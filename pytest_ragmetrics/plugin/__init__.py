@@ -74,10 +74,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "mutation": _mutation(session, gates),
         "rows": config.stash[ROWS],
     }
-    if report is not None and session.settings.blame:
-        from pytest_ragmetrics.plugin.blame import BlamePlugin
-
-        parts["blaming"] = BlamePlugin(session, report)
     for name, part in parts.items():
         if part is not None:
             config.pluginmanager.register(part, f"ragmetrics-{name}")

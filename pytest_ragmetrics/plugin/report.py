@@ -208,6 +208,10 @@ _PRIVATE = {"cache_dir", "cache_salt", "cache_url", "cache_url_mode", "cache_sec
 _PRIVATE |= {"batch", "batch_fallback", "digest", "report", "report_title", "json", "markdown", "history"}
 _PRIVATE |= {"mutate", "mutate_rows", "mutate_min"}
 
+_NO_TEXTS = "blame: no texts to compare with: give --rag-baseline=FILE, which --rag-json wrote"
+_STOPPED = "blame: nothing was asked, as the run ended early (-x, --maxfail or an interrupt)"
+_REDACTED = "what pytest_ragmetrics_redact takes out may be what changed: the judge alone cannot be blamed"
+
 
 class RunReport:
     """The hooks that gather the reports of tests and make the summary and the files of them.
@@ -223,8 +227,8 @@ class RunReport:
         given = session.settings.baseline
         self.baseline = session.past_runs.baseline if isinstance(given, str) else read_baseline(given)
         self._comparison: RunComparison | None = None
-        #: Why no part is blamed for scores that became worse, if that was asked for.
-        self.unblamed: list[str] = []
+        #: Why no part is blamed for scores that became worse.
+        self._unblamed = _STOPPED
         #: Lines of the summary on the session, and on the files.
         self._notes: list[str] = []
         self._warnings: list[str] = []
@@ -242,6 +246,8 @@ class RunReport:
         is_whole = False
         try:
             ran = yield
+            if self._settings.blame:
+                self._blame()
             is_whole = True
             return ran
         finally:
@@ -260,7 +266,9 @@ class RunReport:
         A run whose files could not be written has not passed: their readers would read old ones.
         """
         found = [*self._session.finish(exitstatus), *self._session.drift.notes]
-        self._notes = [*self.collector.rejudged, *self.unblamed, *found]
+        self._notes = [*self.collector.rejudged, *found]
+        if self._unblamed and self._settings.blame and self.collector.has_scores and not self._settings.dry_run:
+            self._notes.append(self._unblamed)
         if self.collector.answers and not self._settings.dry_run:
             from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
@@ -351,12 +359,29 @@ class RunReport:
         tasks = {metric: judging.prompts for each in runs for metric, judging in each.run.judging.items()}
         return judging_of(run, records, tasks, prompts=self._settings.prompts)
 
-    def compared(self) -> RunComparison | None:
-        """Return what changed since the baseline by the scores so far; ``None`` without a file that has its texts."""
-        self._comparison = None
-        comparison = self._compare(self.collector.document(0, self._shown(), ()))
-        self._comparison = None
-        return comparison
+    def _blame(self) -> None:
+        """Keep with the records which part of the application made their scores worse."""
+        if self._settings.dry_run or not self.collector.has_scores:
+            return
+        comparison, self._comparison = self._compare(self.collector.document(0, self._shown(), ())), None
+        if comparison is None:
+            self._unblamed = _NO_TEXTS
+            return
+        from pytest_ragmetrics.core import loop
+        from pytest_ragmetrics.evaluation.blame import blame_worse
+        from pytest_ragmetrics.judges import context
+
+        found: dict[int, Blame] = {}
+        session, rows = self._session, self._settings.blame_rows
+        self._unblamed = ""
+        try:
+            with context.changed(private=session):
+                loop.run(blame_worse(comparison, session, found, way=session.way_of, rows=rows))
+        finally:
+            if session.recorder.redacts():
+                judged = {key: it for key, it in found.items() if it.part == "judge"}
+                found |= {key: replace(it, part="unknown", reason=_REDACTED) for key, it in judged.items()}
+            self.collector.blame(comparison.document, found)
 
     def _compare(self, document: Document) -> RunComparison | None:
         """Return what changed since the baseline; once all tests have ended, it stays the same."""

@@ -150,11 +150,9 @@ class PytestSession:
 
     @cached_property
     def _ways(self) -> dict[Any, tuple[Metric | None, str | None]]:
-        rows = [row for each in self.workers.ended() if each for row in each.metrics]
-        if not rows:
-            return {**self._used}
         from pytest_ragmetrics.plugin.gates.gate import unpickled
 
+        rows = (row for each in self.workers.ended() if each for row in each.metrics)
         return {**self._used, **{tuple(key): (unpickled(text), spec) for *key, text, spec in rows}}
 
     def judge(self, given: Judge | str | None = None) -> Judge:
@@ -453,6 +451,8 @@ class PytestSession:
 
     def from_worker(self) -> FromWorker:
         """Return what this process knows of the run that its reports do not say."""
+        from pytest_ragmetrics.plugin.gates.gate import pickled
+
         cache = self.engine.cache if self._has_engine else None
         remote = self.engine.remote if self._has_engine else None
         budget, forecast = self._budget.budget, self._budget.forecast
@@ -470,15 +470,8 @@ class PytestSession:
             waits=self._waits(),
             gates=self.gates,
             mutants=self.mutants,
-            metrics=self._pickled(),
+            metrics=[[*key, "" if it is None else pickled(it), spec] for key, (it, spec) in self._used.items()],
         )
-
-    def _pickled(self) -> list[Any]:
-        if not self._used:
-            return []
-        from pytest_ragmetrics.plugin.gates.gate import pickled
-
-        return [[*key, "" if metric is None else pickled(metric), spec] for key, (metric, spec) in self._used.items()]
 
     @property
     def _has_engine(self) -> bool:

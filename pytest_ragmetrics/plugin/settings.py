@@ -406,7 +406,7 @@ class Settings:
     )
     blame: bool = _switch(
         "Say of scores that became worse since the baseline whether retriever, generator or judge made them so: score "
-        "the old answer on the new passages and the other way round, with at most 4 requests for each.",
+        "the old answer on the new passages and the other way round, with at most 4 judgements for each.",
         in_ini=True,
     )
     blame_rows: int = _setting(

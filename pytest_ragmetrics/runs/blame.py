@@ -12,7 +12,7 @@ from pytest_ragmetrics.core.result import Usage
 Part = Literal["retriever", "generator", "interplay", "judge", "chance", "unknown"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
-#: How many requests a score takes at most, and how many scores are asked about unless an option says otherwise.
+#: How many judgements a score takes at most, and how many scores are asked about unless an option says otherwise.
 MOST, ROWS = 4, 50
 
 

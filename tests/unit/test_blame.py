@@ -87,6 +87,7 @@ LOCAL = {"metric": "faithfulness", "rule": "/", "judge": "local (heuristic)"}
 GREEN, BLUE, FERN = "Moss grows on wet stone.", "Moss eats seven small houses.", "Ferns are tall in June."
 SAID = {"response": GREEN, "retrieved_contexts": [GREEN, FERN]}
 LOST, MADE_UP = {"retrieved_contexts": [FERN]}, {"response": BLUE}
+EARLIER = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
 CONTEXTS = {"metric": "context_recall", "rule": "/", "judge": "local (heuristic)"}
 EXACT = {"metric": "exact_match", "rule": "/"}
 
@@ -99,6 +100,7 @@ EXACT = {"metric": "exact_match", "rule": "/"}
         (LOCAL, {**LOST, **MADE_UP}, "retriever", ""),
         (LOCAL, {"retrieved_contexts": [GREEN.replace(" ", "\n"), FERN]}, "judge", ""),
         (LOCAL, {"reference": "Another.", **LOST}, "retriever", ""),
+        (LOCAL, {"metadata": {"messages": EARLIER, "turn": 2}}, "unknown", "only earlier turns are others than in the"),
         ({**LOCAL, "judge": "openai:m"}, LOST, "unknown", "openai:m judged it, and local (heuristic) would judge here"),
         ({**LOCAL, "metric": "gone"}, LOST, "unknown", "gone is not known here with the code and the arguments"),
         ({**LOCAL, "rule": None}, LOST, "unknown", "faithfulness is not known here with the code and the arguments"),
