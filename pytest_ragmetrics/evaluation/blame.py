@@ -29,7 +29,7 @@ from pytest_ragmetrics.metrics.registry import metric_of_rule
 from pytest_ragmetrics.runs.blame import MOST, ROWS, Blame, Part
 from pytest_ragmetrics.runs.compare import RunComparison
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, function_name, is_met
-from pytest_ragmetrics.runs.wording.blame import became_worse
+from pytest_ragmetrics.runs.wording.blame import fallen
 from pytest_ragmetrics.runs.wording.figures import named
 
 # Passages lost what the reference says if they have so much less of it.
@@ -57,20 +57,15 @@ async def blame_worse(
     the reason: nothing of what was paid for is lost.
     """
     unproven = _unproven(comparison.document.tests)
-    worse = [
-        _Row(it.id, it.old.record, it.new.record, session=session, way=way)
-        for it in comparison.of("worse")
-        if it.old and it.new and became_worse(it)
-    ]
     asked: list[_Row] = []
-    for row in worse:
-        is_chance = (function_name(row.id), row.now.metric) in unproven
+    for test, old, now in fallen(comparison):
+        row = _Row(test, old, now, session=session, way=way)
         with row.unknown(found):
-            blame = Blame(part="chance") if is_chance else row.by_texts()
+            blame = Blame(part="chance") if (function_name(test), now.metric) in unproven else row.by_texts()
             if blame is None:
                 asked.append(row)
             else:
-                found[id(row.now)] = blame
+                found[id(now)] = blame
     room = asyncio.Semaphore(session.concurrency)
 
     async def ask(row: _Row, runner: Runner) -> None:
@@ -93,9 +88,9 @@ def with_blame(document: Document, found: Mapping[int, Blame]) -> Document:
 
 def _unproven(tests: Sequence[TestRecord]) -> set[tuple[str, str]]:
     """Return the functions and metrics of which a regression gate says that no drop is proven."""
-    gates = [(function_name(test.id), test.gate) for test in tests if test.gate and test.gate.regression]
-    passed = {(function, gate.metric) for function, gate in gates if gate.outcome == "passed"}
-    return passed - {(function, gate.metric) for function, gate in gates if gate.outcome != "passed"}
+    gates = [(function_name(it.id), it.gate.metric, it.gate.outcome) for it in tests if it.gate and it.gate.regression]
+    proven = {gate[:2] for gate in gates if gate[2] != "passed"}
+    return {gate[:2] for gate in gates} - proven
 
 
 class _Missing(Exception):  # noqa: N818 - no error: a score that would tell

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from pytest_ragmetrics.runs.blame import PARTS, Blame
-from pytest_ragmetrics.runs.compare import RunComparison, TestChange
-from pytest_ragmetrics.runs.records import is_met
+from pytest_ragmetrics.runs.compare import RunComparison
+from pytest_ragmetrics.runs.records import Record, Threshold, is_met
 from pytest_ragmetrics.runs.wording.figures import counted, format_apart
 from pytest_ragmetrics.text.unicode import printable
 
-#: What no option is needed to say.
 _CELLS = (
     "old answer, old passages",
     "old answer, new passages",
@@ -19,17 +18,19 @@ _CELLS = (
 )
 
 
-def became_worse(change: TestChange) -> bool:
-    """Tell whether a score is worse than before, and with a threshold on the bad side of it for the first time."""
-    if change.kind != "worse" or change.old is None or change.new is None:
-        return False
-    threshold, scores = change.new.record.threshold, (change.old.record.score, change.new.record.score)
-    return threshold is None or [score is not None and is_met(score, threshold) for score in scores] == [True, False]
+def fallen(comparison: RunComparison) -> list[tuple[str, Record, Record]]:
+    """Return test, old and new record of scores that are worse, with a threshold on its bad side for the first time."""
+    pairs = [(it.id, it.old.record, it.new.record) for it in comparison.of("worse") if it.old and it.new]
+    return [(test, old, now) for test, old, now in pairs if now.threshold is None or _fell(old, now, now.threshold)]
+
+
+def _fell(old: Record, now: Record, bound: Threshold) -> bool:
+    return [it.score is not None and is_met(it.score, bound) for it in (old, now)] == [True, False]
 
 
 def blame_lines(comparison: RunComparison) -> list[str]:
     """Return how many scores that became worse each part made so; nothing where nobody asked."""
-    worse = [it.new.record.blame for it in comparison.of("worse") if it.new is not None and became_worse(it)]
+    worse = [now.blame for _, _, now in fallen(comparison)]
     found = [blame for blame in worse if blame is not None]
     if not found:
         return []
@@ -37,16 +38,12 @@ def blame_lines(comparison: RunComparison) -> list[str]:
     text = f"{len(found):,} worse: {', '.join(f'{parts[part]:,} {part}' for part in PARTS if parts[part])}"
     if refusing := sum(blame.should_refuse for blame in found):
         text += f" ({refusing:,} of {parts['retriever']:,} the answer should have refused)"
-    left = len(worse) - len(found)
+    left = counted(len(worse) - len(found), "more score")
     reasons = Counter(blame.reason for blame in found if blame.part == "unknown")
     return [
         text,
         *(f"  unknown, {number:,}: {printable(reason)}" for reason, number in reasons.most_common(3)),
-        *(
-            [f"  {counted(left, 'more score')} became worse and were not looked at (--rag-blame-rows, or an interrupt)"]
-            if left
-            else []
-        ),
+        *([f"  {left} became worse and were not looked at (--rag-blame-rows, or an interrupt)"] * (found != worse)),
     ]
 
 
