@@ -173,7 +173,7 @@ class MetricResult(float):
 
     __slots__ = (
         *("metric", "reason", "verdicts", "vacuous", "judge", "disagreements", "usage", "samples", "votes"),
-        *("unscored_votes", "noun", "complaint", "scale", "decides", "used", "comparison"),
+        *("unscored_votes", "noun", "complaint", "scale", "unit", "decides", "used", "comparison"),
     )
 
     metric: str
@@ -190,6 +190,8 @@ class MetricResult(float):
     complaint: str
     #: The lowest and the highest score there can be, ``None`` where they are not known.
     scale: tuple[float, float] | None
+    #: What stands with a figure of it, "s" or "$".
+    unit: str
     #: False for the placeholder of a score in a dry run: every comparison of it with a number is true.
     decides: bool
     #: Whether it was compared with another result, or is part of a set that is asserted or of another score.
@@ -214,6 +216,7 @@ class MetricResult(float):
         noun: str = NOUN,
         complaint: str = COMPLAINT,
         scale: Sequence[float] | None = None,
+        unit: str = "",
     ) -> Self:
         """Build a result; ``samples`` are the single values when it is the mean of several votes.
 
@@ -221,7 +224,7 @@ class MetricResult(float):
         were wanted; where there are fewer samples, the others could not change the outcome, ``unscored_votes`` of them
         because they had no score. ``disagreements`` say in words where the judges of a panel disagree, or which of them
         gave no answer. ``noun`` is what one verdict is about, ``complaint`` what is wrong with one that is not ok.
-        ``scale`` are the lowest and the highest score there can be.
+        ``scale`` are the lowest and the highest score there can be, ``unit`` is theirs.
         """
         self = super().__new__(cls, value)
         if not math.isfinite(self):
@@ -239,6 +242,7 @@ class MetricResult(float):
         self.noun = noun
         self.complaint = complaint
         self.scale = None if scale is None else (scale[0], scale[1])
+        self.unit = unit
         self.decides, self.used = True, False
         self.comparison = None
         return self

@@ -36,7 +36,7 @@ from pytest_ragmetrics.stats.means import (
     samples_to_settle,
     set_threshold,
 )
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set, worst_answers
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, score_set, unit_of, worst_answers
 
 # Scales that are recognised by their scores.
 _SCALES = ((0.0, 1.0), (-1.0, 1.0))
@@ -341,8 +341,13 @@ def _scored_set(
         rows = [replace(row, cluster=cluster) for row, cluster in zip(rows, named, strict=True)]
     kept = table.vacuous if vacuous is None else vacuous
     found = counted_set(name, rows, kept, skip_unscored=skip_unscored)
-    about: dict[str, Any] = {"metric": name, "unscored": len(found.unscored), "vacuous": len(found.vacuous)}
-    about["clusters"] = whole_clusters(row.cluster for row in found.counted)
+    about: dict[str, Any] = {
+        "metric": name,
+        "unscored": len(found.unscored),
+        "vacuous": len(found.vacuous),
+        "unit": unit_of(found.counted),
+        "clusters": whole_clusters(row.cluster for row in found.counted),
+    }
     scale = fitting(table.scales.get(name) or scale_of(name), found.scores)
     check_bound(bound_name, bound, metric=name, scale=scale)
     return found, table.scales.get(name), about, decides
@@ -393,7 +398,8 @@ def _of_score(name: str, item: object, missing: str = "it is None") -> ScoredRow
         if not isinstance(item, MetricResult):
             return ScoredRow(name=name, score=float(item))
         item.used = True
-        return ScoredRow(name=name, score=item.value, reason=failures.shortcoming(item), vacuous=item.vacuous)
+        reason = failures.shortcoming(item)
+        return ScoredRow(name=name, score=item.value, reason=reason, vacuous=item.vacuous, unit=item.unit)
     if hasattr(item, "item") and not isinstance(item, (Mapping, Sequence)):
         return _of_score(name, item.item())  # a numpy scalar
     msg = f"{name} is of type {type(item).__name__}; give a score, a row of an Evaluation, or None for an unscored one"

@@ -91,6 +91,7 @@ class Tally:
     unscored: int = 0
     #: Why the first row has no score.
     reason: str = ""
+    unit: str = ""
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Count a record as JSON builtins."""
@@ -102,11 +103,12 @@ class Tally:
         else:
             self.scores += record["score"]
             self.counted += 1
+            self.unit = record["unit"]
         self.failed += record["outcome"] == "failed"
 
     def line(self, metric: str) -> str:
         """Return the figures in words."""
-        mean = f"mean {figure_text(self.scores / self.counted, 3, metric)}" if self.counted else "no score"
+        mean = f"mean {figure_text(self.scores / self.counted, 3, self.unit)}" if self.counted else "no score"
         parts = [f"{mean} over {counted(self.counted, 'row')}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"{self.vacuous:,} with nothing to check"] if self.vacuous else []

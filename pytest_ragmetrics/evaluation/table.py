@@ -40,7 +40,7 @@ from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, and_more, c
 from pytest_ragmetrics.stats.corrected import corrected_rate, prediction_powered_mean
 from pytest_ragmetrics.stats.intervals import Interval, check_confidence, mean_interval, whole_clusters
 from pytest_ragmetrics.stats.means import meets
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, goodness, score_set, standing
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, Vacuous, goodness, score_set, standing, unit_of
 from pytest_ragmetrics.text.unicode import shortened
 
 if TYPE_CHECKING:
@@ -189,11 +189,13 @@ class Evaluation(TableNames):
         def cell(row: Row, metric: str) -> str:
             entry = _entry(row, metric)
             state = standing(entry, self.vacuous)
-            return score_text(entry.score, metric=metric) if state == "counted" and entry.score is not None else state
+            return score_text(entry.score, unit=entry.unit) if state == "counted" and entry.score is not None else state
 
-        by_metric = self.stats()
-        stats = [*by_metric.values()]
-        means = ["-" if it.mean is None else score_text(it.mean, metric=name) for name, it in by_metric.items()]
+        stats = [*self.stats().values()]
+        units = [unit_of(_entry(row, metric) for row in self.rows) for metric in self.metrics]
+        means = [
+            "-" if it.mean is None else score_text(it.mean, unit=unit) for it, unit in zip(stats, units, strict=True)
+        ]
         left_out = [(word, [getattr(found, field) for found in stats]) for word, field in _LEFT_OUT.items()]
         counts = [[word, *map(str, numbers)] for word, numbers in left_out if any(numbers)]
         rows = []
@@ -547,7 +549,7 @@ def _entry(row: Row, metric: str) -> ScoredRow:
     if result is None:
         name = row.sample.id or row.sample.user_input or "a row without a question"
         return ScoredRow(name=name, score=None, reason=row.unscored.get(metric))
-    return ScoredRow(name="", score=result.value, vacuous=result.vacuous)
+    return ScoredRow(name="", score=result.value, vacuous=result.vacuous, unit=result.unit)
 
 
 def _cell(text: str | None) -> str:

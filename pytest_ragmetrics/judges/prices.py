@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -119,16 +120,36 @@ def bill_of(usage: object, model: object = None) -> tuple[float, str]:
     >>> f"{cost:.4f} for {what}"
     '0.0012 for 1,100 tokens of openai:gpt-5.4-mini'
     """
-    bills = [_bill(values_of(each) or {}, model) for each in (usage if isinstance(usage, (list, tuple)) else [usage])]
+    # Without a request nothing is known of what it cost.
+    each = usage if isinstance(usage, (list, tuple)) and usage else [usage]
+    bills = [_bill(values_of(it) or {}, model) for it in each]
     models = ", ".join(dict.fromkeys(name for _, _, name in bills))
     return fsum(cost for cost, _, _ in bills), f"{sum(tokens for _, tokens, _ in bills):,} tokens of {models}"
+
+
+def from_zero(name: str, given: object) -> float:
+    """Return a figure, or the text of one; raise ``ValueError`` with its name unless it is a number from 0 on.
+
+    >>> from_zero("latency", "1.84")
+    1.84
+    """
+    number = math.nan
+    with suppress(TypeError, ValueError):
+        number = math.nan if isinstance(given, bool) else float(given)  # type: ignore[arg-type]
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"{name} must be a number from 0 on, not {given!r:.60}")
+    return number
+
+
+def _counted(name: str, given: object) -> int:
+    return int(from_zero(f"{name} of usage", given))
 
 
 def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
     """Return the price of one request, its tokens and its model."""
     spent = values_of(values.get("usage")) or values
     parts = (spent, *(it for name in _DETAILS if (it := values_of(spent.get(name))) is not None))
-    counts = [[it[key] for key in keys for it in parts if type(it.get(key)) is int] for keys in _COUNTS]
+    counts = [[_counted(key, it[key]) for key in keys for it in parts if it.get(key) is not None] for keys in _COUNTS]
     named = str(values.get("model") or model or "")
     if not counts[0] and spent.get("cost") is None:
         raise ValueError(f"usage has no tokens, only {', '.join(map(repr, values))[:200] or 'nothing'}")
@@ -139,7 +160,10 @@ def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
     kind, _, name = named.partition(":")
     kind, name = (kind, name) if name and kind in VENDORS else ("", named)
     cost = spent.get("cost")
-    cost = price(kind, name, prompt, completion, cached=read, written=written) if cost is None else float(cost)
+    if cost is None:
+        cost = price(kind, name, prompt, completion, cached=read, written=written)
+    else:
+        cost = from_zero("cost", cost)
     if cost is None:
         raise ValueError(f"the price of {named[:80]!r} is not known" if named else "usage has no model")
     return cost, prompt + completion, named or "a model without a name"

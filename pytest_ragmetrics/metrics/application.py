@@ -6,12 +6,12 @@ The figures are in the metadata of a sample: ``plugin.rows`` measures them aroun
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import ClassVar
 
 from pytest_ragmetrics.core.errors import UnscoredError
 from pytest_ragmetrics.core.result import Direction, MetricResult
 from pytest_ragmetrics.core.sample import MEASURED, Sample
+from pytest_ragmetrics.judges.prices import bill_of, from_zero
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import Metric
 
@@ -39,15 +39,8 @@ class FigureOfAnswer(Metric):
     def _given(self, sample: Sample) -> float | None:
         found = ((name, value) for name in self.extra_inputs[:2] if (value := sample.metadata.get(name)) is not None)
         name, given = next(found, ("", None))
-        if given is None or given == "":
-            return None
-        number = math.nan
-        with suppress(TypeError, ValueError):
-            # In files of columns it is a text.
-            number = math.nan if isinstance(given, bool) else float(given)
-        if not 0.0 <= number < math.inf:
-            raise ValueError(f"{self.name}: {name} must be a number from 0 on, not {given!r:.60}")
-        return number
+        # In files of columns it is a text.
+        return None if given is None or given == "" else from_zero(f"{self.name}: {name}", given)
 
 
 class Latency(FigureOfAnswer):
@@ -63,6 +56,7 @@ class Latency(FigureOfAnswer):
     """
 
     name = "latency"
+    score_unit = "s"
     helper = "assert_latency"
     blind_spots = "What users wait for besides the application: the network, a page that is drawn."
     extra_inputs = ("latency", "completion_time")
@@ -81,6 +75,7 @@ class FirstToken(FigureOfAnswer):
     """
 
     name = "first_token"
+    score_unit = "s"
     helper = "assert_first_token"
     blind_spots = "How long the rest takes: that is in Latency."
     extra_inputs = ("first_token",)
@@ -104,6 +99,7 @@ class Cost(FigureOfAnswer):
     """
 
     name = "cost"
+    score_unit = "$"
     helper = "assert_cost"
     blind_spots = "Retrieval, tools and servers, unless the cost of the row has them."
     extra_inputs = ("cost", "token_cost", "usage", "model")
@@ -116,8 +112,6 @@ class Cost(FigureOfAnswer):
 
     def measure(self, sample: Sample) -> MetricResult:
         """Return the cost that is given, or else that of the usage; raise ``UnscoredError`` if it is not known."""
-        from pytest_ragmetrics.judges.prices import bill_of
-
         if self._given(sample) is not None:
             return super().measure(sample)
         try:

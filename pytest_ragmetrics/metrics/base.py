@@ -116,6 +116,8 @@ class Metric(ABC, Named):
     may_be_empty: ClassVar[tuple[str, ...]] = ("retrieved_contexts",)
     #: The lowest and the highest score there can be.
     scale: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    #: The unit of scores that are no shares, such as "s" or "$".
+    score_unit: ClassVar[str] = ""
     #: Which end of the scale is the good one.
     better: ClassVar[Direction] = "higher"
     #: What a good score does not say, for the reference.
@@ -275,6 +277,7 @@ class Metric(ABC, Named):
         # Scores of your own metric may leave a scale that it was not given.
         if self.scale[0] <= result.value <= self.scale[1]:
             result.scale = self.scale
+        result.unit = self.score_unit
         turn = turn_of(sample)
         if isinstance(turn, int):
             result.verdicts = tuple(replace(verdict, turn=turn) for verdict in result.verdicts)

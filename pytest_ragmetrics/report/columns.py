@@ -33,7 +33,7 @@ from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, for
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.permutation import PairedScores
-from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing
+from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, standing, unit_of
 
 #: How many columns there may be.
 COLUMNS = (2, 3)
@@ -115,6 +115,7 @@ class MetricColumns:
     pairs: tuple[PairedMetric, ...]
     why: str = ""
     apart: int = 0
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,6 +216,7 @@ def _compared(columns: Sequence[_Column], nothing: str) -> ComparedColumns:
                 pairs=tuple(pairs[metric]),
                 why=why or ("" if pairs[metric] else "no row has a score in two of them"),
                 apart=len(apart),
+                unit=unit_of(it.record for each in columns for it in each.records if it.record.metric == metric),
             )
         )
     rows.sort(key=lambda row: -row.spread)
@@ -338,7 +340,7 @@ def _pairs(
             for (key, it), cluster in zip(both.items(), clusters, strict=True)
         ]
         if rows:
-            better, found = records[0].better, difference_of(rows, common_scale(records))
+            better, found = records[0].better, difference_of(rows, common_scale(records), unit_of(records))
             kinds = Counter(kind_of(row.before, row.after, better) for row in rows)
             winner = second if (gain_of(found.before, found.after, better) or 0.0) > 0 else first
             pair = PairedMetric(places=(first, second), difference=found, kinds=kinds, p=found.flip_p, winner=winner)

@@ -26,7 +26,7 @@ from pytest_ragmetrics.runs.tables import Baseline, earlier_run, runs_text
 from pytest_ragmetrics.runs.wording.figures import counted, named
 
 # The fields of a record that a rule has.
-_RULE = ("judge", "rule", "better", "noun", "scale")
+_RULE = ("judge", "rule", "better", "noun", "scale", "unit")
 
 
 class PastRuns(NamedTuple):

@@ -21,8 +21,8 @@ from pytest_ragmetrics.runs.records import (
 )
 from pytest_ragmetrics.runs.wording.comparisons import remedy
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, figure_text, score_text
-from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, tallies
-from pytest_ragmetrics.stats.scores import score_set
+from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, shown_gate, tallies
+from pytest_ragmetrics.stats.scores import common_scale, score_set
 
 NO_VALUE = "\u2013"
 MINUS = "\u2212"
@@ -76,9 +76,14 @@ class Axis:
         return cls(low=float(f"{ends[0]:.12g}"), high=float(f"{ends[1]:.12g}"))
 
     @classmethod
-    def whole(cls, values: Iterable[float | None]) -> Axis:
-        """Return the axis from 0 to 1, or between whole numbers around what is outside of that."""
+    def whole(cls, values: Iterable[float | None], *, bounded: bool = True) -> Axis:
+        """Return the axis from 0 to 1, or between whole numbers around what is outside of that.
+
+        On a scale that is not ``bounded`` it goes from 0 as far as the values.
+        """
         known = [value for value in values if value is not None]
+        if not bounded:
+            return cls.around([0.0, *known])
         return cls(low=min([0, *map(math.floor, known)]), high=max([1, *map(math.ceil, known)]))
 
     def share(self, value: float) -> float:
@@ -90,12 +95,12 @@ class Axis:
         """Return where a value is on the axis, drawn in this length."""
         return round(length * self.share(value), digits)
 
-    def ends(self, *, share: bool) -> tuple[str, str]:
+    def ends(self, *, share: bool, unit: str = "") -> tuple[str, str]:
         """Return both ends as texts."""
-        return bound_text(self.low, share=share), bound_text(self.high, share=share)
+        return bound_text(self.low, share=share, unit=unit), bound_text(self.high, share=share, unit=unit)
 
 
-def value_text(value: float, bound: float | None = None, *, share: bool, metric: str = "") -> str:
+def value_text(value: float, bound: float | None = None, *, share: bool, unit: str = "") -> str:
     r"""Return a mean with three decimals, a share in per cent with one, or as many as show on which side of its bound.
 
     >>> value_text(0.8996, 0.9, share=True), value_text(0.5, share=True), value_text(0.79996, 0.8, share=False)
@@ -103,10 +108,10 @@ def value_text(value: float, bound: float | None = None, *, share: bool, metric:
     """
     if share:
         return f"{score_text(value, bound, least=1, factor=100.0)}\u00a0%"
-    return score_text(value, bound, least=3, metric=metric)
+    return score_text(value, bound, least=3, unit=unit)
 
 
-def change_text(change: float, *, share: bool, unit: str = " points", metric: str = "") -> str:
+def change_text(change: float, *, share: bool, points: str = " points", unit: str = "") -> str:
     """Return a signed change, that of a share in points.
 
     >>> change_text(0.0894, share=True), change_text(0.066, share=False)
@@ -114,8 +119,8 @@ def change_text(change: float, *, share: bool, unit: str = " points", metric: st
     """
     text = f"{abs(change) * 100:.1f}" if share else f"{abs(change):.2f}"
     sign = "\u00b1" if float(text) == 0 else MINUS if change < 0 else "+"
-    text = "0" if float(text) == 0 else text if share else figure_text(abs(change), 2, metric)
-    return f"{sign}{text}{unit if share else ''}"
+    text = "0" if float(text) == 0 else text if share else figure_text(abs(change), 2, unit)
+    return f"{sign}{text}{points if share else ''}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +136,11 @@ class GateView:
     where: str = ""
 
     @property
+    def shown(self) -> GateRecord:
+        """It with the figures that are shown."""
+        return shown_gate(self.gate)
+
+    @property
     def is_bad(self) -> bool:
         """Whether its test does not pass."""
         return not self.gate.passes and self.gate.outcome != "skipped"
@@ -143,32 +153,32 @@ class GateView:
     @property
     def former(self) -> float | None:
         """Its value before; a regression is a comparison itself."""
-        return None if self.before is None or self.gate.regression is not None else self.before.value
+        return None if self.before is None or self.gate.regression is not None else shown_gate(self.before).value
 
     @property
     def value(self) -> str:
         """Its value."""
-        gate, found = self.gate, self.gate.regression
+        gate, found = self.shown, self.gate.regression
         if gate.value is None or (found and (found.before is None or found.after is None)):
             return NO_VALUE
         if found is None:
-            return value_text(gate.value, gate.bound, share=gate.statistic == "rate", metric=gate.metric)
-        change = figure_text(gate.value, 3, gate.metric, sign="+").replace("-", MINUS)
-        before, after = (mean_text(mean or 0.0, gate.metric) for mean in (found.before, found.after))
+            return value_text(gate.value, gate.bound, share=gate.statistic == "rate", unit=gate.unit)
+        change = figure_text(gate.value, 3, gate.unit, sign="+").replace("-", MINUS)
+        before, after = (mean_text(mean or 0.0, gate.unit) for mean in (found.before, found.after))
         return f"{change} ({before} \u2192 {after})"
 
     @property
     def change(self) -> str:
         """How its value changed."""
-        gate = self.gate
+        gate = self.shown
         if gate.value is None or self.former is None:
             return ""
-        return change_text(gate.value - self.former, share=gate.statistic == "rate", metric=gate.metric)
+        return change_text(gate.value - self.former, share=gate.statistic == "rate", unit=gate.unit)
 
     @property
     def axis(self) -> Axis:
         """The axis of its picture."""
-        gate = self.gate
+        gate = self.shown
         return Axis.around(n for n in (gate.low, gate.high, gate.value, self.former, gate.bound) if n is not None)
 
 
@@ -228,13 +238,15 @@ def build_metric_views(document: Document, comparison: RunComparison | None = No
 def _metric_view(
     totals: MetricTally, records: Sequence[Record], change: MetricChange | None, tests: Mapping[tuple[str, str], int]
 ) -> MetricView:
-    scores = [(r.score, r.outcome == "failed") for r in score_set(records).counted if r.score is not None]
+    counted_records = score_set(records).counted
+    scores = [(r.score, r.outcome == "failed") for r in counted_records if r.score is not None]
+    bounded = common_scale(counted_records) is not None
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
     shown = None
     if change and change.change is not None and abs(change.change) >= _SMALLEST_CHANGE:
         kind = "better" if change.change > 0 else "worse"
-        shown = f"{mean_text(abs(change.change), totals.metric)} {kind} over {counted(change.pairs, 'score')}", kind
+        shown = f"{mean_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}", kind
     return MetricView(
         tally=totals,
         tests={state: tests[totals.metric, state] for state in ("failed", "unscored", "vacuous")},
@@ -242,19 +254,19 @@ def _metric_view(
         lower=lower,
         change=shown,
         worst=(max if lower else min)((score for score, _ in scores), default=None),
-        distribution=build_distribution(scores, {bound for bound, _ in thresholds}, totals.metric),
+        distribution=build_distribution(scores, {bound for bound, _ in thresholds}, totals.unit, bounded=bounded),
     )
 
 
-def mean_text(mean: float, metric: str = "") -> str:
+def mean_text(mean: float, unit: str = "") -> str:
     """Return a mean with three decimals, as the terminal shows it."""
-    return figure_text(mean, 3, metric)
+    return figure_text(mean, 3, unit)
 
 
 def build_distribution(
-    scores: Sequence[tuple[float, bool]], bounds: Iterable[float], metric: str = ""
+    scores: Sequence[tuple[float, bool]], bounds: Iterable[float], unit: str = "", *, bounded: bool = True
 ) -> Distribution | None:
-    """Return the histogram of scores of a metric, each with whether it fell short; ``None`` without any.
+    """Return the histogram of scores of one unit, each with whether it fell short; ``None`` without any.
 
     >>> picture = build_distribution([(0.25, True), (1.0, False)], [0.8])
     >>> picture.text
@@ -266,15 +278,15 @@ def build_distribution(
         return None
     values = [score for score, _ in scores]
     limits = sorted(set(bounds))
-    axis = Axis.whole([*values, *limits])
+    axis = Axis.whole([*values, *limits], bounded=bounded)
     bins = [[0, 0] for _ in range(_BINS)]
     for score, short in scores:
         # 0.29 * 100 is 28.999...: a score on the edge belongs to the bin above.
         bins[min(int(axis.share(score) * _BINS + 1e-9), _BINS - 1)][not short] += 1
-    shown = partial(score_text, metric=metric)
+    shown = partial(score_text, unit=unit)
     between = f" between {shown(min(values))} and {shown(max(values))}," if len(values) > 1 else ""
-    needed = " and ".join(bound_text(limit, metric=metric) for limit in limits)
-    mean = mean_text(math.fsum(values) / len(values), metric)
+    needed = " and ".join(bound_text(limit, unit=unit) for limit in limits)
+    mean = mean_text(math.fsum(values) / len(values), unit)
     text = f"{counted(len(values), 'score')}{between} mean {mean}{f', threshold {needed}' if limits else ''}"
     text += f", {sum(short for _, short in scores):,} fell short"
     return Distribution(axis=axis, bins=tuple((failing, passing) for failing, passing in bins), text=text)

@@ -190,7 +190,7 @@ def _row(figure: _Figure, name: str, values: _Values, pairs: Iterable[PairedTest
         found = _interval(gains, (-1.0, 1.0) if inside else None)
         standing = "" if found is None else "worse" if found.high < 0 else "better" if found.low > 0 else ""
     if gains:
-        change = change_text(figure.sign * fmean(gain for gain, _ in gains), share=figure.share, unit="")
+        change = change_text(figure.sign * fmean(gain for gain, _ in gains), share=figure.share, points="")
     return GroupRow(
         name=name,
         n=len(values),

@@ -102,6 +102,7 @@ class Rule:
     noun: str
     scale: tuple[float, float] | None
     functions: tuple[str, ...] = ()
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,7 +200,15 @@ def _rules(tests: Iterable[TestRecord]) -> tuple[Rule, ...]:
             for texts in ([it.judge for it in found], [it.rule for it in found])
         )
         first = found[0]
-        made = Rule(metric=metric, judge=judge, rule=rule, better=first.better, noun=first.noun, scale=first.scale)
+        made = Rule(
+            metric=metric,
+            judge=judge,
+            rule=rule,
+            better=first.better,
+            noun=first.noun,
+            scale=first.scale,
+            unit=first.unit,
+        )
         functions[metric][made].append(function)
     ordered = (sorted(made.items(), key=lambda it: -len(it[1])) for made in functions.values())
     return tuple(
@@ -230,7 +239,7 @@ def _test_point(test: TestRecord) -> TestPoint:
             metric: (
                 record.score,
                 record.outcome,
-                "" if record.threshold is None else threshold_text(record.threshold, metric),
+                "" if record.threshold is None else threshold_text(record.threshold, record.unit),
             )
             for metric, record in worst.items()
         },

@@ -179,8 +179,8 @@ def why(test: TestRecord) -> str:
 def _shortfall(record: Record) -> str:
     threshold, score, said, reason = record.threshold, record.score, "unscored", record.reason
     if score is not None and threshold is not None:
-        shown = score_text(score, threshold.bound, metric=record.metric)
-        said, reason = f"{shown}, needed {threshold_text(threshold, record.metric)}", shortcoming(record)
+        shown = score_text(score, threshold.bound, unit=record.unit)
+        said, reason = f"{shown}, needed {threshold_text(threshold, record.unit)}", shortcoming(record)
     return f"{record.metric} {said}" + (f": {reason}" if reason else "")
 
 

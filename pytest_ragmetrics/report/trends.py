@@ -65,6 +65,7 @@ class Trend:
     parts: tuple[tuple[TrendPoint, ...], ...]
     low: float
     high: float
+    unit: str = ""
 
     @property
     def title(self) -> str:
@@ -73,7 +74,7 @@ class Trend:
 
     def figure(self, value: float) -> str:
         """Return a value of the line, with as many decimals as show on which side of its last bound it is."""
-        return value_text(value, self.last.bound, share=self.share, metric=self.name)
+        return value_text(value, self.last.bound, share=self.share, unit=self.unit)
 
     @property
     def points(self) -> list[TrendPoint]:
@@ -240,12 +241,13 @@ def _is_mean(gate: GateRecord, point: MetricPoint) -> bool:
 def _trend(runs: Sequence[HistoryRun], rows: Sequence[_Row], *, name: str, where: str = "") -> Iterator[Trend]:
     """Yield the line of a gate, of the metric where there is no ``where``; none without a value."""
     parts: list[list[TrendPoint]] = []
-    share = False
+    share, unit = False, ""
     before: HistoryRun | None = None
     for at, metric, gate in rows:
         value, shown = (gate.value, gate) if gate and where else (metric.mean, metric)
         if value is None:
             continue
+        unit = metric.unit
         share = bool(where and gate and gate.statistic == "rate")
         breaks = () if before is None else tuple(breaks_between(before, runs[at], metric.metric))
         if breaks or not parts:
@@ -267,7 +269,8 @@ def _trend(runs: Sequence[HistoryRun], rows: Sequence[_Row], *, name: str, where
         known = [n for part in parts for p in part for n in (p.value, p.low, p.high, p.bound) if n is not None]
         low, high = min(known), max(known)
         low, high = (low - 0.05, high + 0.05) if high - low < _SAME else (low, high)
-        yield Trend(name=name, where=where, share=share, parts=tuple(map(tuple, parts)), low=low, high=high)
+        own = "" if share else unit
+        yield Trend(name=name, where=where, share=share, parts=tuple(map(tuple, parts)), low=low, high=high, unit=own)
 
 
 def breaks_between(before: HistoryRun, now: HistoryRun, metric: str) -> Iterator[str]:
@@ -340,11 +343,10 @@ def trend_lines(view: Trends, *, width: int | None = None) -> list[str]:
     breaks: dict[tuple[str, str], list[str]] = {}
     for trend in view.trends:
         last = trend.last
-        metric = "" if trend.share else trend.name
         ends = "-" if last.low is None or last.high is None else f"{last.low:.2f}..{last.high:.2f}"
-        needs = "-" if last.bound is None else f"{bound_text(last.bound, metric=metric)} {last.outcome}"
+        needs = "-" if last.bound is None else f"{bound_text(last.bound, unit=trend.unit)} {last.outcome}"
         part = trend.parts[-1]
-        first, latest = (score_text(point.value, point.bound, metric=metric) for point in (part[0], last))
+        first, latest = (score_text(point.value, point.bound, unit=trend.unit) for point in (part[0], last))
         rows.append((trend.title, str(len(part)), first, latest, ends, needs))
         for point in trend.points:
             if point.breaks:

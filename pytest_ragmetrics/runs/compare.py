@@ -20,7 +20,7 @@ from pytest_ragmetrics.core.result import REUSED, Direction
 from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.runs.records import Document, GateRecord, Judging, Record, TestRecord
 from pytest_ragmetrics.runs.wording.figures import named
-from pytest_ragmetrics.stats.scores import ROUNDING, standing
+from pytest_ragmetrics.stats.scores import ROUNDING, standing, unit_of
 
 #: The parts of a metric's definition that make its scores incomparable where they change; a release changes few.
 RULES = ("code", "embedder")
@@ -93,6 +93,7 @@ class TestChange:
     after: float | None
     change: float | None
     better: Direction
+    unit: str = ""
     obstacles: Mapping[Obstacle, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -113,6 +114,7 @@ class MetricChange:
     before: float | None
     after: float | None
     change: float | None
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,7 +230,7 @@ def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
         if change.metric == metric and (gain := change.change) is not None
     ]
     before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
-    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain)
+    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain, unit=unit_of(changes))
 
 
 def placed_records(tests: Iterable[TestRecord], *, metric: str | None = None) -> list[PlacedRecord]:
@@ -307,6 +309,7 @@ def _change(
         after=after if counts[1] else None,
         change=gain_of(before, after, this.record.better) if all(counts) else None,
         better=this.record.better,
+        unit=unit_of(it.record for it in (old, new) if it is not None),
         obstacles=obstacles,
     )
 

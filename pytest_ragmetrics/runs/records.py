@@ -43,10 +43,10 @@ _OPERATORS: Mapping[Operator, Callable[[float, float], bool]] = {
     "==": operator.eq,
 }
 #: Fields whose texts are chosen by this package or name a metric; redaction leaves them.
-_LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint", "part"}
+_LABELS = {"metric", "outcome", "better", "operator", "kind", "noun", "complaint", "part", "unit"}
 
 # What a record has from its result as it is.
-_SHARED = ("reason", "verdicts", "vacuous", "judge", "disagreements", "samples", "noun", "complaint")
+_SHARED = ("reason", "verdicts", "vacuous", "judge", "disagreements", "samples", "noun", "complaint", "unit")
 # Types of values that are in JSON as they are.
 _PLAIN = frozenset({type(None), bool, int})
 
@@ -68,8 +68,8 @@ class Record:
     verdict that is not ok. ``asserted`` is false if the test ended before its assertion. A record is ``used`` without a
     threshold if it is part of a table, of an asserted set or of another score, or was compared with another score.
     ``scale`` is ``None`` for a score beyond it. ``rule`` has the digests of the metric's own code and parameters. Files
-    of early versions lack ``scale`` and ``rule``. ``blame`` is the part of the application that made it worse than in
-    the baseline, if --rag-blame found it.
+    of early versions lack ``scale``, ``unit`` and ``rule``. ``blame`` is the part of the application that made it worse
+    than in the baseline, if --rag-blame found it.
     """
 
     metric: str
@@ -90,6 +90,7 @@ class Record:
     disagreements: tuple[str, ...] = ()
     asserted: bool = True
     scale: tuple[float, float] | None = (0.0, 1.0)
+    unit: str = ""
     used: bool = True
     rule: str | None = None
     blame: Blame | None = None
@@ -153,6 +154,7 @@ class Gate:
     inconclusive: Literal["fail", "pass"] = "fail"
     all_pass: bool = False
     clusters: Literal["passages", "named"] = "passages"
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,6 +167,7 @@ class GateRecord(Gate):
     same in the baseline. ``more`` further samples would settle an inconclusive gate (``None`` if unknown). With
     ``all_pass`` all but ``total`` count rows. With ``stop``, figures are of the rows that decided it. ``shared`` rows
     share passages, in so many ``groups``. ``limit`` says why the gate can never pass or never fail.
+    ``percentile`` is the score that the share ``bound`` of scores does not exceed.
     """
 
     better: Direction
@@ -183,6 +186,7 @@ class GateRecord(Gate):
     shared: int = 0
     groups: int = 0
     limit: str = ""
+    percentile: float | None = None
 
     @property
     def passes(self) -> bool:

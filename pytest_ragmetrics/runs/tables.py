@@ -32,7 +32,7 @@ from pytest_ragmetrics.stats.drop import Drop, drop_of, together
 from pytest_ragmetrics.stats.intervals import Clusters, whole_clusters
 from pytest_ragmetrics.stats.paired import Difference, paired_difference
 from pytest_ragmetrics.stats.permutation import PairedScores, drop_test, flip_p
-from pytest_ragmetrics.stats.scores import ROUNDING, Standing, Vacuous, check_vacuous, standing
+from pytest_ragmetrics.stats.scores import ROUNDING, Standing, Vacuous, check_vacuous, standing, unit_of
 
 
 def find_drops(
@@ -197,8 +197,9 @@ def compare_metric(
     return MetricComparison(
         metric=metric,
         better=next((record.better for record in records), "higher"),
+        unit=unit_of(records),
         judges=tuple(sorted(filter(None, judges))),
-        difference=difference_of(rows, scale, confidence=confidence) if rows else None,
+        difference=difference_of(rows, scale, unit_of(records), confidence=confidence) if rows else None,
         rows=rows,
         only_here=tuple(key for key in answers if key not in both and key not in rewritten),
         only_there=kept[-1].missed if kept else (),
@@ -397,14 +398,15 @@ def runs_text(runs: Sequence[EarlierRun]) -> str:
 
 
 def difference_of(
-    rows: Sequence[RowChange], scale: tuple[float, float] | None, *, confidence: float = 0.95
+    rows: Sequence[RowChange], scale: tuple[float, float] | None, unit: str = "", *, confidence: float = 0.95
 ) -> Difference:
-    """Return the figures over pairs of rows; a ``scale`` that is not known is from 0 to 1 if all scores are."""
+    """Return the figures over pairs of rows; a ``scale`` that is not known is 0 to 1 for scores in it without unit."""
     before, after = [row.before for row in rows], [row.after for row in rows]
     joined = [row.cluster for row in rows]
     apart = without_shared(joined)
-    low, high = known_scale(scale) or (0.0, 1.0)
-    bounds = (low, high) if all(low <= score <= high for score in (*before, *after)) else None
+    known = known_scale(scale)
+    low, high = known or (0.0, 1.0)
+    bounds = (low, high) if (known or not unit) and all(low <= score <= high for score in (*before, *after)) else None
     several = any(len(row.scores.before) > 1 or len(row.scores.now) > 1 for row in rows)
     given: Any = {"confidence": confidence, "bounds": bounds, "of_means": several}
     found = paired_difference(before, after, clusters=whole_clusters(apart), **given)

@@ -94,7 +94,8 @@ class ThresholdResult:
     ``interval``, whose bad end decides, and ``more`` is the number of further samples that settle an inconclusive
     outcome with a probability of about 80 % (``None``: that cannot be told). ``unscored`` and ``vacuous`` (nothing to
     check) count the rows that were left out. With ``all_pass`` ``n`` are rows, of which ``reached`` had no answer that
-    falls short.
+    falls short. ``percentile`` is the least score with a ``unit`` that the share ``bound`` does not exceed, where lower
+    ones are better: it is within ``score_bound`` where the rate is within ``bound``.
     """
 
     metric: str
@@ -112,6 +113,8 @@ class ThresholdResult:
     score_better: Direction = "higher"
     reached: int | None = None
     all_pass: bool = False
+    unit: str = ""
+    percentile: float | None = None
 
 
 def set_threshold(
@@ -126,6 +129,7 @@ def set_threshold(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     unscored: int = 0,
     vacuous: int = 0,
+    unit: str = "",
 ) -> ThresholdResult:
     """Return the comparison of the mean of scores, or of the rate of those that meet ``score_bound``, with a bound.
 
@@ -145,6 +149,9 @@ def set_threshold(
     side = better
     if score_bound is not None:
         values, bounds, side = [float(meets(score, score_bound, better)) for score in values], (0.0, 1.0), "higher"
+    percentile = None
+    if score_bound is not None and unit and better == "lower":
+        percentile = sorted(map(float, scores))[max(1, math.ceil(round(bound * len(scores), 9))) - 1]
     value, interval, more = math.fsum(values) / len(values), None, None
     outcome: Decision = "passed" if meets(value, bound, side) else "failed"
     if confidence is not None:
@@ -166,6 +173,8 @@ def set_threshold(
         score_bound=score_bound,
         score_better="higher" if score_bound is None else better,
         reached=None if score_bound is None else int(sum(values)),
+        unit=unit,
+        percentile=percentile,
     )
 
 

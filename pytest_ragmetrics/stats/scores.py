@@ -49,6 +49,7 @@ class ScoredRow:
     vacuous: bool = False
     cluster: Hashable | None = None
     scale: tuple[float, float] | None = (0.0, 1.0)
+    unit: str = ""
     row: Hashable | None = None
 
 
@@ -119,6 +120,19 @@ class OnScale(Protocol):
     @property
     def scale(self) -> tuple[float, float] | None:
         """The lowest and the highest score of the metric."""
+
+
+class InUnit(Protocol):
+    """What has a unit, "" if it is unscored."""
+
+    @property
+    def unit(self) -> str:
+        """The unit of its score."""
+
+
+def unit_of(rows: Iterable[InUnit]) -> str:
+    """Return the unit of the scores of a metric, "" if they have none."""
+    return next((row.unit for row in rows if row.unit), "")
 
 
 def common_scale(rows: Iterable[OnScale]) -> tuple[float, float] | None:

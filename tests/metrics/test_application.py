@@ -12,11 +12,19 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from pytest_ragmetrics import Evaluation, Sample, UnscoredError, evaluate, sample_from
+from pytest_ragmetrics import (
+    Evaluation,
+    MetricResult,
+    Sample,
+    UnscoredError,
+    assert_pass_rate,
+    evaluate,
+    sample_from,
+)
 from pytest_ragmetrics.core.sample import MEASURED
 from pytest_ragmetrics.datasets import read_dataset
 from pytest_ragmetrics.judges.prices import bill_of, price
-from pytest_ragmetrics.metrics import Cost, FirstToken, Latency
+from pytest_ragmetrics.metrics import Cost, FirstToken, Latency, Metric
 from pytest_ragmetrics.plugin.rows.jobs import with_answer
 from pytest_ragmetrics.plugin.rows.timed import Timed
 
@@ -92,6 +100,9 @@ def test_dollars_of_tokens(usage: Any, model: str | None, cost: float) -> None:
         ({"prompt_tokens": 5}, None, "^cost: usage has no model; let rag_respond return"),
         ({"total": 5}, MINI, "^cost: usage has no tokens, only 'total'; let rag_respond return"),
         ("many", MINI, "^cost: usage has no tokens, only nothing; "),
+        ([], MINI, "^cost: usage has no tokens, only nothing; "),
+        ({"prompt_tokens": -5}, MINI, "^cost: prompt_tokens of usage must be a number from 0 on, not -5; "),
+        ({"cost": -3}, MINI, "^cost: cost must be a number from 0 on, not -3; "),
     ],
 )
 def test_a_cost_that_is_not_known_is_no_score(usage: Any, model: str | None, said: str) -> None:
@@ -161,6 +172,35 @@ def test_each_turn_has_its_own() -> None:
     first, last = Sample(metadata={"messages": talk, "latency": 3.0, "cost": "low"}).turns()
     assert (first.metadata["latency"], first.metadata["cost"]) == (0.5, "low")
     assert "latency" not in last.metadata
+
+
+def test_a_unit_belongs_to_the_metric_and_not_to_its_name() -> None:
+    class Effort(Metric):
+        name = "cost"
+        better = "lower"
+
+        def measure(self, sample: Sample) -> MetricResult:
+            return MetricResult(0.5, metric=self.name)
+
+    class Took(Effort):
+        name = "took"
+        score_unit = "ms"
+        scale = (0.0, math.inf)
+
+    def table(more: float) -> Evaluation:
+        rows = [
+            Sample(id=f"r{n}", response="Two.", metadata={"latency": more + n * (1 + more) / 1e3}) for n in range(5)
+        ]
+        return evaluate(rows, metrics=[Effort(), Took(), Latency()])
+
+    assert re.search(r"mean of 5 rows +0\.50 +0\.50 ms +0\.0020 s", str(table(0)))
+    compared = table(0.003).compare(table(0)).metrics
+    # With one scale from 0 to 1 for all, five rows would say next to nothing.
+    assert compared["latency"].difference is not None
+    assert compared["latency"].difference.interval.half_width < 0.001
+    assert "0.0020 s -> 0.0050 s" in str(compared["latency"])
+    held = assert_pass_rate(table(0), min_rate=0.6, max_score=0.0021, metric="latency")
+    assert (held.percentile, held.unit) == (0.002, "s")
 
 
 def test_a_table_has_units() -> None:

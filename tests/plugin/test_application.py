@@ -116,7 +116,8 @@ def test_measured_returned_and_stored(run: RunPytest) -> None:
         "*row 'bare': latency: latency is missing; rag_respond is timed where it answers the row; give a row that *",
         "*row 'r1': rag_respond yielded an object of type int; it must yield texts, *",
         "latency*s*s*",
-        "gate: share of latency <= 1.9 s 0.950, needed >= 0.95: passed (n 20), *test_own[[]gate-latency-p95-1.9[]]",
+        "gate: 95th percentile of latency 1.900 s, needed <= 1.9 s: passed (n 20), *test_own[[]gate-latency-p95-1.9[]]",
+        "gate: 95th percentile of latency 1.900 s, needed <= 3 s: inconclusive*interval of the share within it 0.8*",
         "gate: mean cost $0.0020, needed <= $0.0015: failed (n 20), *",
         passed=2 + 4 + 19 + 1 + 1 + 2,
         failed=1 + 3 + 1,
@@ -125,6 +126,10 @@ def test_measured_returned_and_stored(run: RunPytest) -> None:
     )
     page = first.text("rag-report.html")
     assert "needs ≤ 1.95 s" in page
+    assert "90th percentile of latency</bdi>" in page
+    assert "1.800 s" in page or "1.800 s" in page
+    # Costs of 0.002 have an axis of their own.
+    assert '<span class="ends" aria-hidden="true"><span>0.0</span><span>0.0' in page
     options = ("--rag-baseline=base.json", "--rag-json=out.json", "-k", "TestOwn or TestStream")
     later = run(*MANY, *options, env={"SLOWER": "0.5"})
     later.shows_all(

@@ -194,7 +194,7 @@ def test_a_file_of_an_earlier_release_is_read() -> None:
             assert (scored.pop("noun"), scored.pop("complaint")) == ("verdict", "not ok")
             assert (scored.pop("disagreements"), scored.pop("asserted")) == ([], True)
             assert (scored.pop("used"), scored.pop("scale")) == (True, [0.0, 1.0])
-            assert (scored.pop("rule"), scored.pop("blame")) == (None, None)
+            assert (scored.pop("rule"), scored.pop("blame"), scored.pop("unit")) == (None, None, "")
             tokens = ("cached_prompt_tokens", "cache_write_tokens", "embedding_tokens")
             assert [scored["usage"].pop(name) for name in tokens] == [0, 0, 0]
             assert {exchange.pop("judge") for exchange in scored["exchanges"]} <= {None}

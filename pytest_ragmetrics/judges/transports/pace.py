@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -220,10 +220,11 @@ class Pace:
             yield self._memory
             return
         state = json.loads(before)
-        yield state
-        if (after := json.dumps(state)) != before:
-            self._connection.execute("UPDATE pace SET state = ?", (after,))
-        self._connection.execute("COMMIT")
+        # A disk may be full; the transaction ends in any case.
+        with suppress(sqlite3.Error), self._connection:
+            yield state
+            if (after := json.dumps(state)) != before:
+                self._connection.execute("UPDATE pace SET state = ?", (after,))
 
 
 def _window(state: Mapping[str, Any], model: str, kind: str) -> _Window:

@@ -42,7 +42,7 @@ from pytest_ragmetrics.runs.wording.power import limit_text
 from pytest_ragmetrics.runs.wording.runs import gist
 from pytest_ragmetrics.stats.intervals import Interval, whole_clusters
 from pytest_ragmetrics.stats.means import ThresholdResult, set_threshold
-from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set, worst_answers
+from pytest_ragmetrics.stats.scores import ScoredRow, ScoreSet, common_scale, score_set, unit_of, worst_answers
 from pytest_ragmetrics.stats.stopping import DrawnSet
 from pytest_ragmetrics.text.unicode import printable
 
@@ -204,7 +204,7 @@ def _record(it: _Set) -> GateRecord:
     """Return the record of a gate that is not decided."""
     gate, gated, found = it.gate, it.gated, it.found
     return GateRecord(
-        **{**terms(gate), "better": it.better},
+        **{**terms(gate), "better": it.better, "unit": gate.unit or unit_of(found.counted)},
         value=None,
         low=None,
         high=None,
@@ -233,7 +233,7 @@ def _score_set(gate: MarkedGate, rows: Sequence[ScoredRow]) -> ScoreSet[ScoredRo
 def _bounded(it: _Set) -> Decided:
     gate, found = it.gate, it.found
     result = _threshold(gate, it.better, found)
-    figures: dict[str, Any] = {"value": result.value, "more": result.more}
+    figures: dict[str, Any] = {"value": result.value, "more": result.more, "percentile": result.percentile}
     if result.interval is not None:
         ends = {"low": result.interval.low, "high": result.interval.high}
         figures |= {name: None if math.isinf(end) else end for name, end in ends.items()}
@@ -288,7 +288,7 @@ def _stopped(
 
 def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredRow], total: int) -> Decided:
     """Return what rows decide of their whole set, with how many of it were asked."""
-    figures: dict[str, Any] = {"value": result.value, "stop": stop}
+    figures: dict[str, Any] = {"value": result.value, "stop": stop, "percentile": result.percentile}
     figures |= {"n": result.n, "unscored": len(rows.unscored), "vacuous": len(rows.vacuous)}
     if (ends := result.interval) is not None:
         figures |= {"low": ends.low, "high": ends.high, "confidence": ends.confidence}
@@ -299,7 +299,7 @@ def _with_stop(result: ThresholdResult, stop: StopRecord, rows: ScoreSet[ScoredR
 def _row(name: str, record: Record) -> ScoredRow:
     reason = record.reason or "unscored" if record.score is None else shortcoming(record)
     cluster = cluster_of(record.sample)
-    scored = ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous)
+    scored = ScoredRow(name=name, score=record.score, reason=reason, vacuous=record.vacuous, unit=record.unit)
     return replace(scored, cluster=cluster, scale=record.scale, row=row_of(record.sample, name))
 
 
@@ -314,6 +314,7 @@ def _threshold(gate: MarkedGate, better: Direction, found: ScoreSet[ScoredRow]) 
         clusters=whole_clusters(row.cluster for row in found.counted),
         bounds=common_scale(found.counted),
         vacuous=len(found.vacuous),
+        unit=gate.unit or unit_of(found.counted),
     )
     return replace(result, all_pass=gate.all_pass)
 

@@ -299,7 +299,8 @@ def gate_among(
     alpha = _alpha(named, run_alpha)
     figures = {name: _figure(name, named[name]) for name in _FIGURES if named.get(name) is not None}
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
-    name, better, scale = _known(metrics[0].strip(), listed)
+    name, known = _known(metrics[0].strip(), listed)
+    better, scale, unit = (known.better, known.scale, known.score_unit) if known else (None, None, "")
     stops = _stops(name, listed, named, stops=stops, bounded=known_scale(scale) is not None)
     if named.get("all_pass") and "rate" not in figures:
         raise ValueError(f"all_pass=True goes with rate= and the score that each answer reaches; write {_EVERY}")
@@ -314,6 +315,7 @@ def gate_among(
             run_alpha=run_alpha,
             by=str(named.get("by") or ""),
             scale=known_scale(scale),
+            unit=unit,
             inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
         )
     if mistake := _mistake(name, better, figures):
@@ -334,6 +336,7 @@ def gate_among(
         all_pass=bool(named.get("all_pass")),
         stop_when_decided=stops,
         scale=known_scale(scale),
+        unit=unit,
     )
 
 
@@ -422,17 +425,17 @@ def _figure(name: str, value: Any) -> float:
     return float(value)
 
 
-def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Direction | None, tuple[float, float] | None]:
-    """Return the name in results of a metric, its direction and its scale; a suite may have metrics only it knows."""
+def _known(name: str, listed: Sequence[Metric] | None) -> tuple[str, Metric | type[Metric] | None]:
+    """Return the name in results of a metric, and the metric; a suite may have metrics only it knows."""
     known: Metric | type[Metric] | None = None
     with suppress(ValueError):
         known = metric_named(name)
     if not listed:
-        return (name, None, None) if known is None else (known.name, known.better, known.scale)
+        return (name if known is None else known.name), known
     scored = {metric.name: metric for metric in _scored(listed)}
     wanted = name if known is None or name in scored else known.name
     if wanted not in scored:
         near = get_close_matches(name, scored, 1)
         right = f"did you mean {near[0]!r}?" if near else f"write metrics=[..., {wanted!r}] there"
         raise ValueError(f"{name!r} is not scored, the marker rag_dataset lists {', '.join(scored)}: {right}")
-    return wanted, scored[wanted].better, scored[wanted].scale
+    return wanted, scored[wanted]

@@ -141,6 +141,7 @@ class MetricComparison:
     left_out: tuple[str, ...] = ()
     rejudged: str = ""
     usage: Usage = field(default_factory=Usage)
+    unit: str = ""
 
     @property
     def regressed(self) -> tuple[RowChange, ...]:
@@ -183,8 +184,8 @@ class MetricComparison:
         for title, rows in (("regressed", self.regressed), ("improved", self.improved)):
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:
-                before, after = format_apart(row.before, row.after, self.metric)
-                change = figure_text(row.change, 2, self.metric, sign="+")
+                before, after = format_apart(row.before, row.after, self.unit)
+                change = figure_text(row.change, 2, self.unit, sign="+")
                 lines.append(f"    {change}  {before} -> {after}  {named(row.id)}{row.passes}")
             lines += and_more(len(rows), indent="    ")
         lines.append(f"  unchanged: {len(self.unchanged)}")
@@ -209,12 +210,12 @@ class MetricComparison:
             left_out = len({*self.vacuous_here, *self.vacuous_there})
             none = f"{checked_text(0, left_out) if left_out else 'no row has a score'} in both runs"
             return f"{name}: {doubts if self.rewritten or self.left_out else none}"
-        before, after = format_apart(found.before, found.after, self.metric)
+        before, after = format_apart(found.before, found.after, self.unit)
         if drop is not None:
-            decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n, self.metric)
+            decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n, self.unit)
             return f"{name} {before} -> {after}: {decides}"
-        change = figure_text(found.interval.estimate, 3, self.metric, sign="+")
-        figures = f"{format_interval(found.interval, sign='+', metric=self.metric)}, n={found.n}"
+        change = figure_text(found.interval.estimate, 3, self.unit, sign="+")
+        figures = f"{format_interval(found.interval, sign='+', unit=self.unit)}, n={found.n}"
         return f"{name} {before} -> {after}: {change} ({figures})"
 
     def figures(self) -> str:
@@ -226,8 +227,8 @@ class MetricComparison:
         tests = "".join(
             f", {test} p{probability_text(p)}" for test, p in chances if p is not None and not math.isnan(p)
         )
-        change = figure_text(found.interval.estimate, 3, self.metric, sign="+")
-        return f"mean change {change}, {format_interval(found.interval, sign='+', metric=self.metric)}{tests}"
+        change = figure_text(found.interval.estimate, 3, self.unit, sign="+")
+        return f"mean change {change}, {format_interval(found.interval, sign='+', unit=self.unit)}{tests}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -304,8 +305,8 @@ def incomparable_lines(comparison: RunComparison) -> list[str]:
 def metric_change_lines(comparison: RunComparison) -> list[str]:
     """Return the means of every metric over what both runs scored."""
     return [
-        f"{named(metric.metric)}: mean {figure_text(metric.before, 3, metric.metric)} -> "
-        f"{figure_text(metric.after, 3, metric.metric)} over {metric.pairs}"
+        f"{named(metric.metric)}: mean {figure_text(metric.before, 3, metric.unit)} -> "
+        f"{figure_text(metric.after, 3, metric.unit)} over {metric.pairs}"
         for metric in comparison.metrics
         if metric.before is not None and metric.after is not None
     ]
@@ -313,12 +314,12 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    plain = partial(figure_text, decimals=3, metric=change.metric)
+    plain = partial(figure_text, decimals=3, unit=change.unit)
     scores = " -> ".join(side_text(it.record, plain) for it in (change.old, change.new) if it)
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
-        scores += f" ({figure_text(gain, 3, change.metric, sign='+')}{', lower is better' if lower else ''})"
+        scores += f" ({figure_text(gain, 3, change.unit, sign='+')}{', lower is better' if lower else ''})"
     return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
 
 
@@ -334,7 +335,7 @@ def change_text(change: TestChange) -> str:
 
 
 def _gain_text(change: TestChange) -> str:
-    return f"{score_text(abs(change.change or 0.0), metric=change.metric)} {change.kind}"
+    return f"{score_text(abs(change.change or 0.0), unit=change.unit)} {change.kind}"
 
 
 def side_text(record: Record, text: Callable[[float], str] | None = None) -> str:
@@ -343,7 +344,7 @@ def side_text(record: Record, text: Callable[[float], str] | None = None) -> str
         return "unscored"
     if record.vacuous:
         return NOTHING_TO_CHECK
-    return text(record.score) if text else score_text(record.score, metric=record.metric)
+    return text(record.score) if text else score_text(record.score, unit=record.unit)
 
 
 def outcome_change(change: TestChange) -> tuple[str, Tone]:
@@ -386,7 +387,7 @@ def left_out_text(runs: Sequence[str]) -> str:
     return f"{len(runs)} left out: {', '.join([*runs[:_NAMED], *more])}"
 
 
-def drop_text(drop: Tested, n: int, metric: str = "") -> str:
+def drop_text(drop: Tested, n: int, unit: str = "") -> str:
     """Return what decides on a drop over ``n`` rows, and the smallest that would have been shown; "" without a test.
 
     >>> drop_text(Tested(alpha=0.05, p=0.035, adjusted_p=0.035, changed=8, worse=7, better=1), 20)
@@ -414,11 +415,11 @@ def drop_text(drop: Tested, n: int, metric: str = "") -> str:
     rows = f"{counted(n, 'row')} like {'this' if n == 1 else 'these'}"
     if drop.smallest is None:
         return f"{text}; {rows} can hardly show a drop"
-    text = f"{text}; {rows} show a drop of {with_unit(f'{drop.smallest:.3g}', metric)} or more in at least 8 of 10 runs"
+    text = f"{text}; {rows} show a drop of {with_unit(f'{drop.smallest:.3g}', unit)} or more in at least 8 of 10 runs"
     if not _SMALL < drop.smallest <= 1.0:
         return text
     needed = rows_needed(_SMALL, n, drop.smallest, lost=drop.worse, gained=drop.better, alpha=drop.alpha)
-    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {with_unit(f'{_SMALL:g}', metric)}"
+    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {with_unit(f'{_SMALL:g}', unit)}"
 
 
 def _where(drop: Tested) -> str:

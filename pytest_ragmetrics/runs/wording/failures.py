@@ -23,7 +23,6 @@ from pytest_ragmetrics.runs.wording.figures import (
     describe_votes,
     format_apart,
     format_interval,
-    is_quantile,
     named,
     quoted,
     readable,
@@ -205,9 +204,9 @@ def held_line(result: MetricResult, comparison: ThresholdCheck | None) -> str:
     'coverage 0.50'
     """
     if comparison is None:
-        return f"{result.metric} {score_text(float(result), metric=result.metric)}"
+        return f"{result.metric} {score_text(float(result), unit=result.unit)}"
     operator = comparison.operator if comparison.held else CONTRARY[comparison.operator]
-    score, bound = format_apart(float(result), comparison.bound, result.metric)
+    score, bound = format_apart(float(result), comparison.bound, result.unit)
     return f"{result.metric} {score} {operator} {bound}"
 
 
@@ -276,7 +275,7 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
     """
     from pytest_ragmetrics.stats.scores import by_row  # not at start: a helper that fails has no set
 
-    lines = [_threshold_line(result, rows), *stop]
+    lines = [_threshold_line(result), *stop]
     several = not result.all_pass and any(row.row is not None for row in rows)
     if several:
         lines.append(
@@ -303,7 +302,7 @@ def explain_threshold(result: ThresholdResult, rows: Sequence[ScoredRow] = (), s
             short.append((score, row, named(row.name) if row.row is None else of_row))
     short.sort(key=lambda it: sign * it[0])
     for score, row, name in short[:SHOWN]:
-        shown = format_apart(score, bound, result.metric)[0]
+        shown = format_apart(score, bound, result.unit)[0]
         lines.append(f"  {shown}  {name}{f': {readable(row.reason)}' if row.reason else ''}")
     return lines + and_more(len(short))
 
@@ -326,23 +325,20 @@ def explain_stop(outcome: Decision, stop: StopRecord, total: int) -> list[str]:
     ]
 
 
-def _threshold_line(result: ThresholdResult, rows: Sequence[ScoredRow]) -> str:
-    name, metric = printable(result.metric), "" if result.statistic == "rate" else result.metric
-    value, bound = format_apart(result.value, result.bound, metric)
+def _threshold_line(result: ThresholdResult) -> str:
+    name, unit = printable(result.metric), "" if result.statistic == "rate" else result.unit
+    value, bound = format_apart(result.value, result.bound, unit)
     held = result.value <= result.bound if result.better == "lower" else result.value >= result.bound
     kept = "<=" if result.better == "lower" else ">="
     figure, counts = "mean" if result.statistic == "mean" else "pass rate", [f"n={result.n}"]
     if result.score_bound is not None:
         sign = "<=" if result.score_better == "lower" else ">="
         what = "rows with every score" if result.all_pass else "scores"
-        counts = [f"{result.reached} of {result.n} {what} {sign} {with_unit(f'{result.score_bound:g}', result.metric)}"]
+        counts = [f"{result.reached} of {result.n} {what} {sign} {with_unit(f'{result.score_bound:g}', result.unit)}"]
     if result.interval is not None:
-        counts.insert(0, format_interval(result.interval, apart_from=result.bound, metric=metric))
-    if rows and result.score_bound is not None and is_quantile(result):
-        scores = sorted(row.score for row in rows if row.score is not None)
-        # The smallest score that so many do not exceed: it is within its bound where as large a share is.
-        place = math.ceil(round(result.bound * len(scores), 9))
-        value, bound = format_apart(scores[place - 1], result.score_bound, result.metric)
+        counts.insert(0, format_interval(result.interval, apart_from=result.bound, unit=unit))
+    if result.percentile is not None and result.score_bound is not None and not result.all_pass:
+        value, bound = format_apart(result.percentile, result.score_bound, result.unit)
         figure, kept, counts = f"p{100 * result.bound:g}", "<=", [": ".join(reversed(counts))]
     outcome = INCONCLUSIVE if result.outcome == "inconclusive" else result.outcome
     return f"{name} {figure} {value} {kept if held else CONTRARY[kept]} {bound} ({', '.join(counts)}): {outcome}"

@@ -15,7 +15,6 @@ from pytest_ragmetrics.text.unicode import printable, shortened
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.stats.intervals import Interval
-    from pytest_ragmetrics.stats.means import ThresholdResult
 
 #: How many verdicts or rows a failure spells out.
 SHOWN = 10
@@ -36,53 +35,50 @@ _NARROWEST = 8
 _VOTES_SHOWN = 9
 
 
-#: What stands before and after a figure of the metrics that have a unit.
-_UNITS: Mapping[str, tuple[str, str]] = {"latency": ("", " s"), "first_token": ("", " s"), "cost": ("$", "")}
-
-
-def is_quantile(over: Gate | ThresholdResult) -> bool:
+def is_quantile(gate: Gate) -> bool:
     """Tell whether the share of scores up to a bound is that of a percentile: of times or money, not of all answers."""
-    return over.statistic == "rate" and over.metric in _UNITS and not over.all_pass
+    return gate.statistic == "rate" and gate.better == "lower" and bool(gate.unit) and not gate.all_pass
 
 
-def with_unit(text: str, metric: str) -> str:
-    """Return a figure of a metric with its unit, if it has one.
+def with_unit(text: str, unit: str) -> str:
+    """Return a figure with its unit, if it has one; that of money stands before it.
 
-    >>> with_unit("1.84", "latency"), with_unit("-0.0031", "cost"), with_unit("0.80", "faithfulness")
+    >>> with_unit("1.84", "s"), with_unit("-0.0031", "$"), with_unit("0.80", "")
     ('1.84 s', '-$0.0031', '0.80')
     """
-    before, after = _UNITS.get(metric, ("", ""))
+    if unit != "$":
+        return f"{text} {unit}" if unit else text
     sign = text[:1] if text[:1] in "+-" else ""
-    return f"{sign}{before}{text[len(sign) :]}{after}"
+    return f"{sign}${text[len(sign) :]}"
 
 
-def figure_text(value: float, decimals: int, metric: str, *, sign: str = "") -> str:
-    """Return a figure of a metric with so many decimals, and small amounts of money with two digits that count.
+def figure_text(value: float, decimals: int, unit: str, *, sign: str = "") -> str:
+    """Return a figure with so many decimals and its unit, small ones with two digits that count.
 
-    >>> figure_text(1.8, 3, "latency", sign="+"), figure_text(0.00314, 2, "cost")
+    >>> figure_text(1.8, 3, "s", sign="+"), figure_text(0.00314, 2, "$")
     ('+1.800 s', '$0.0031')
     """
-    return with_unit(f"{value + 0.0:{sign}.{_decimals(decimals, metric, value)}f}", metric)
+    return with_unit(f"{value + 0.0:{sign}.{_decimals(decimals, unit, value)}f}", unit)
 
 
-def _decimals(least: int, metric: str, *values: float) -> int:
+def _decimals(least: int, unit: str, *values: float) -> int:
     smallest = min((abs(value) for value in values if value and math.isfinite(value)), default=1.0)
-    return least if metric != "cost" else min(max(least, 1 - math.floor(math.log10(smallest))), _MOST_DECIMALS - 1)
+    return least if not unit else min(max(least, 1 - math.floor(math.log10(smallest))), _MOST_DECIMALS - 1)
 
 
-def format_apart(score: float, bound: float, metric: str = "") -> tuple[str, str]:
+def format_apart(score: float, bound: float, unit: str = "") -> tuple[str, str]:
     """Format both with two decimals, or with as many as it takes to see that they differ.
 
-    >>> format_apart(0.8996, 0.9), format_apart(0.0031, 0.01, "cost")
+    >>> format_apart(0.8996, 0.9), format_apart(0.0031, 0.01, "$")
     (('0.8996', '0.9000'), ('$0.0031', '$0.0100'))
     """
     texts = repr(score), repr(bound)
-    for decimals in range(_decimals(2, metric, score, bound), _MOST_DECIMALS):
+    for decimals in range(_decimals(2, unit, score, bound), _MOST_DECIMALS):
         shown = f"{score:.{decimals}f}", f"{bound:.{decimals}f}"
         if score == bound or shown[0] != shown[1]:
             texts = shown
             break
-    return with_unit(texts[0], metric), with_unit(texts[1], metric)
+    return with_unit(texts[0], unit), with_unit(texts[1], unit)
 
 
 def and_more(number: int, *, shown: int = SHOWN, indent: str = "  ") -> list[str]:
@@ -116,12 +112,14 @@ def named(name: str) -> str:
     return shortened(printable(name), _NAME_LIMIT)
 
 
-def format_interval(interval: Interval, *, sign: str = "", apart_from: float | None = None, metric: str = "") -> str:
+def format_interval(interval: Interval, *, sign: str = "", apart_from: float | None = None, unit: str = "") -> str:
     """Return an interval, its ends with as many decimals as it takes to tell them from a bound."""
+    if math.isinf(interval.half_width):
+        return "no interval: the scores do not vary"
     ends = interval.low, interval.high
-    low, high = (figure_text(end, 2, metric, sign=sign) for end in ends)
+    low, high = (figure_text(end, 2, unit, sign=sign) for end in ends)
     if apart_from is not None:
-        low, high = (format_apart(end, apart_from, metric)[0] for end in ends)
+        low, high = (format_apart(end, apart_from, unit)[0] for end in ends)
     return f"{interval.confidence * 100:g} % interval {low}..{high}"
 
 
@@ -130,26 +128,24 @@ _MOST_DECIMALS = 16
 _MINUTE = 60
 
 
-def score_text(
-    score: float, bound: float | None = None, *, least: int = 2, factor: float = 1.0, metric: str = ""
-) -> str:
+def score_text(score: float, bound: float | None = None, *, least: int = 2, factor: float = 1.0, unit: str = "") -> str:
     """Return a score with two decimals, or as many as show on which side of its bound (and of 0 and 1) it lies.
 
-    It has at least ``least`` decimals, is shown times the ``factor``, and has the unit of its ``metric``.
+    It has at least ``least`` decimals, is shown times the ``factor``, and has its ``unit``.
 
     >>> score_text(0.5), score_text(0.7999, 0.8), score_text(0.999), score_text(0.8996, 0.9, least=1, factor=100)
     ('0.50', '0.7999', '0.999', '89.96')
     """
     limits = [0.0, 1.0] if bound is None else [0.0, 1.0, bound]
-    for decimals in range(_decimals(least, metric, score), _MOST_DECIMALS):
+    for decimals in range(_decimals(least, unit, score), _MOST_DECIMALS):
         text = f"{factor * score + 0.0:.{decimals}f}"
         shown = float(text) / factor
         if all((shown > limit, shown < limit) == (score > limit, score < limit) for limit in limits):
-            return with_unit(text, metric)
-    return with_unit(repr(factor * score), metric)
+            return with_unit(text, unit)
+    return with_unit(repr(factor * score), unit)
 
 
-def bound_text(bound: float, *, share: bool = False, metric: str = "") -> str:
+def bound_text(bound: float, *, share: bool = False, unit: str = "") -> str:
     r"""Return a bound as its author wrote it, with at least two decimals; a share is in per cent.
 
     >>> bound_text(0.8), bound_text(0.875), bound_text(0.7, share=True), bound_text(0.875, share=True)
@@ -158,16 +154,16 @@ def bound_text(bound: float, *, share: bool = False, metric: str = "") -> str:
     if share:
         return f"{100 * bound + 0.0:.12g}\u00a0%"
     text = f"{bound:.2f}"
-    return with_unit(text if float(text) == bound else repr(bound), metric)
+    return with_unit(text if float(text) == bound else repr(bound), unit)
 
 
-def threshold_text(threshold: Threshold, metric: str = "") -> str:
+def threshold_text(threshold: Threshold, unit: str = "") -> str:
     """Return what a score had to be.
 
-    >>> threshold_text(Threshold(operator=">=", bound=0.8)), threshold_text(Threshold(operator="<", bound=2), "latency")
+    >>> threshold_text(Threshold(operator=">=", bound=0.8)), threshold_text(Threshold(operator="<", bound=2), "s")
     ('≥ 0.80', '< 2.00 s')
     """
-    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound, metric=metric)}"
+    return f"{_SIGNS[threshold.operator]} {bound_text(threshold.bound, unit=unit)}"
 
 
 def duration_text(seconds: float) -> str:

@@ -74,7 +74,8 @@ def limit_text(
     >>> gate = Gate(metric="m", statistic="rate", bound=0.9, min_score=0.8, better="higher", confidence=0.95)
     >>> limit_text(gate, 20)
     'can never pass: with confidence=0.95 even 20 of 20 gives an interval from 0.83; take 36 rows or a bound of 0.83'
-    >>> latency = Gate(metric="latency", statistic="rate", bound=0.95, min_score=2, better="lower", confidence=0.95)
+    >>> share = {"statistic": "rate", "bound": 0.95, "min_score": 2, "confidence": 0.95}
+    >>> latency = Gate(metric="latency", better="lower", unit="s", **share)
     >>> limit_text(latency, 50, scale=None)
     'can never pass: with confidence=0.95 even 50 of 50 gives an interval from 0.92; take 72 rows or p92='
     >>> limit_text(Gate(metric="m", statistic="regression", bound=0.0), 30, [0, 1, 2] * 10, alpha=0.05)

@@ -33,6 +33,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     cost_text,
     counted,
     figure_text,
+    is_quantile,
     money_text,
     named,
     score_text,
@@ -42,7 +43,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     usage_text,
     with_unit,
 )
-from pytest_ragmetrics.stats.scores import score_set
+from pytest_ragmetrics.stats.scores import score_set, unit_of
 
 #: How a test came out, the worst first; a test that failed for want of a score is unscored.
 Status = Literal["failed", "error", "unscored", "xpassed", "xfailed", "passed", "skipped"]
@@ -167,12 +168,13 @@ class MetricTally:
     vacuous: int
     skipped: int = 0
     not_needed: int = 0
+    unit: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The row of :data:`TALLY_HEAD` in a table."""
         ends = (self.mean, self.lowest)
-        scores = ("-" if score is None else figure_text(score, _DECIMALS, self.metric) for score in ends)
+        scores = ("-" if score is None else figure_text(score, _DECIMALS, self.unit) for score in ends)
         return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
 
     @property
@@ -220,6 +222,7 @@ def tally(metric: str, records: Sequence[Record]) -> MetricTally:
         lowest=min(scores, default=None),
         failing=sum(record.outcome == "failed" for record in records),
         unscored=len(found.unscored),
+        unit=unit_of(records),
         vacuous=len(found.vacuous),
     )
 
@@ -266,9 +269,24 @@ def gate_title(gate: GateRecord, *, ascii_only: bool = False) -> str:
     if gate.statistic != "rate" or gate.min_score is None:
         return f"mean {gate.metric}"
     reached = Threshold(operator="<=" if gate.better == "lower" else ">=", bound=gate.min_score)
-    plain = f"{reached.operator} {with_unit(f'{reached.bound:g}', gate.metric)}"
-    shown = plain if ascii_only else threshold_text(reached, gate.metric)
+    if is_quantile(gate):
+        return f"{_ordinal(100 * gate.bound)} percentile of {gate.metric}"
+    plain = f"{reached.operator} {with_unit(f'{reached.bound:g}', gate.unit)}"
+    shown = plain if ascii_only else threshold_text(reached, gate.unit)
     return f"share of {'rows with every ' if gate.all_pass else ''}{gate.metric} {shown}"
+
+
+def _ordinal(number: float) -> str:
+    text = f"{number:g}"
+    ending = {"1": "st", "2": "nd", "3": "rd"}.get(text[-1], "th")
+    return f"{text}{'th' if text[-2:-1] == '1' or '.' in text else ending}"
+
+
+def shown_gate(gate: GateRecord) -> GateRecord:
+    """Return a gate with the figures that are shown: of a percentile the score and its bound instead of the share."""
+    if gate.min_score is None or not is_quantile(gate) or (gate.value is not None and gate.percentile is None):
+        return gate
+    return replace(gate, statistic="mean", value=gate.percentile, bound=gate.min_score, low=None, high=None)
 
 
 def gate_operator(gate: GateRecord) -> Literal["<=", ">="]:
@@ -281,17 +299,19 @@ def gate_line(gate: GateRecord) -> str:
     if gate.regression is not None:
         return _regression_line(gate, gate.regression)
     what = named(gate_title(gate, ascii_only=True))
-    metric = "" if gate.statistic == "rate" else gate.metric
-    needed = f"needed {gate_operator(gate)} {with_unit(f'{gate.bound:g}', metric)}"
+    shown = shown_gate(gate)
+    unit = "" if shown.statistic == "rate" else gate.unit
+    needed = f"needed {gate_operator(shown)} {with_unit(f'{shown.bound:g}', unit)}"
     if gate.outcome == "skipped":
         return f"{what}, {needed}: skipped ({', '.join(gate_counts(gate))})"
     none = NOTHING_TO_CHECK if gate.vacuous and not gate.unscored else "nothing scored"
-    value = none if gate.value is None else score_text(gate.value, gate.bound, least=_DECIMALS, metric=metric)
+    value = none if shown.value is None else score_text(shown.value, shown.bound, least=_DECIMALS, unit=unit)
     interval = ""
     if gate.confidence is not None and gate.low is not None and gate.high is not None:
-        both = (gate.low, gate.high)
-        ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS, metric=metric) for end in both)
-        interval = f"{100 * gate.confidence:g}% interval {ends}"
+        own = unit if shown is gate else ""
+        ends = " to ".join(score_text(end, gate.bound, least=_DECIMALS, unit=own) for end in (gate.low, gate.high))
+        of = "" if shown is gate else " of the share within it"
+        interval = f"{100 * gate.confidence:g}% interval{of} {ends}"
     sides = filter(None, [*gate_counts(gate), interval, stop_text(gate)])
     return f"{what} {value}, {needed}: {gate_outcome(gate)} ({', '.join(sides)})"
 
@@ -320,7 +340,7 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     if found.before is None or found.after is None:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
-    means = " -> ".join(figure_text(mean, _DECIMALS, gate.metric) for mean in (found.before, found.after))
+    means = " -> ".join(figure_text(mean, _DECIMALS, gate.unit) for mean in (found.before, found.after))
     sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
     return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
 
@@ -330,7 +350,7 @@ def regression_text(gate: GateRecord) -> str:
     found = gate.regression
     if found is None or gate.outcome == "inconclusive":
         return ""
-    return "; ".join(filter(None, (drop_text(found, gate.n, gate.metric), _anew(found.rejudged))))
+    return "; ".join(filter(None, (drop_text(found, gate.n, gate.unit), _anew(found.rejudged))))
 
 
 def _anew(text: str) -> str:
