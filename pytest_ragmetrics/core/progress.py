@@ -9,15 +9,16 @@ import time
 _INTERVAL = 0.1
 
 
-# The line that is shown, and what the run waits for.
+# The line that is shown.
 _shown: list[Progress] = []
-_waiting = ""
+#: What the run waits for, in words.
+waiting = ""
 
 
 def waits(reason: str) -> None:
     """Show behind the count of the line that is there what the run waits for; "" for nothing any more."""
-    global _waiting  # noqa: PLW0603 - there is one terminal
-    _waiting = reason
+    global waiting  # noqa: PLW0603 - there is one terminal
+    waiting = reason
     for line in _shown if reason else ():
         line.refresh()
 
@@ -49,7 +50,7 @@ class Progress:
         """Show it as it is now, if the last time is long enough ago."""
         if self._wanted and time.monotonic() >= self._next:
             self._next = time.monotonic() + _INTERVAL
-            self._show(f"; {_waiting}" if _waiting else "")
+            self._show(f"; {waiting}" if waiting else "")
 
     def finish(self) -> None:
         """Show how far it came, and end the line."""

@@ -108,7 +108,7 @@ class Tally:
 
     def line(self, metric: str) -> str:
         """Return the figures in words."""
-        mean = f"mean {figure_text(self.scores / self.counted, 3, self.unit)}" if self.counted else "no score"
+        mean = f"mean {figure_text(self.scores / self.counted, self.unit)}" if self.counted else "no score"
         parts = [f"{mean} over {counted(self.counted, 'row')}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"{self.vacuous:,} with nothing to check"] if self.vacuous else []

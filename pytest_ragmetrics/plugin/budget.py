@@ -47,10 +47,10 @@ class SessionBudget:
         if not settings.dry_run:
             return None
         from pytest_ragmetrics.evaluation.dry_run import Forecast
-        from pytest_ragmetrics.judges.transports.pace import limits_of
+        from pytest_ragmetrics.judges.transports.pace import Pace
 
         # Batches have limits of their own.
-        return Forecast(limits={} if settings.batch else limits_of(settings.rpm, settings.tpm))
+        return Forecast(limits={} if settings.batch else Pace(settings.rpm, settings.tpm).limits)
 
     def skip_scored(self, report: pytest.TestReport) -> None:
         """Skip a test that scored anything in a dry run, passed or failed: its scores are placeholders."""

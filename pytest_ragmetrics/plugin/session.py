@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.core import running
+from pytest_ragmetrics.core import progress, running
 from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.plugin.budget import SessionBudget
 from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
@@ -293,7 +293,7 @@ class PytestSession:
         if not self._has_engine:
             return ""
         queue = self.engine.queue
-        return self.engine.limiter.pace.state if queue is None else queue.state
+        return progress.waiting if queue is None else queue.state
 
     def finish(self, exit_status: int) -> list[str]:
         """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from pytest_ragmetrics.runs.records import (
 from pytest_ragmetrics.runs.wording.comparisons import remedy
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, figure_text, score_text
 from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, shown_gate, tallies
-from pytest_ragmetrics.stats.scores import common_scale, score_set
+from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, score_set
 
 NO_VALUE = "\u2013"
 MINUS = "\u2212"
@@ -117,10 +118,10 @@ def change_text(change: float, *, share: bool, points: str = " points", unit: st
     >>> change_text(0.0894, share=True), change_text(0.066, share=False)
     ('+8.9 points', '+0.07')
     """
-    text = f"{abs(change) * 100:.1f}" if share else f"{abs(change):.2f}"
-    sign = "\u00b1" if float(text) == 0 else MINUS if change < 0 else "+"
-    text = "0" if float(text) == 0 else text if share else figure_text(abs(change), 2, unit)
-    return f"{sign}{text}{points if share else ''}"
+    text = f"{abs(change) * 100:.1f}" if share else figure_text(abs(change), unit, decimals=2)
+    if not re.search("[1-9]", text):
+        return f"\u00b10{points if share else ''}"
+    return f"{MINUS if change < 0 else '+'}{text}{points if share else ''}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,8 +164,8 @@ class GateView:
             return NO_VALUE
         if found is None:
             return value_text(gate.value, gate.bound, share=gate.statistic == "rate", unit=gate.unit)
-        change = figure_text(gate.value, 3, gate.unit, sign="+").replace("-", MINUS)
-        before, after = (mean_text(mean or 0.0, gate.unit) for mean in (found.before, found.after))
+        change = figure_text(gate.value, gate.unit, sign="+").replace("-", MINUS)
+        before, after = (figure_text(mean or 0.0, gate.unit) for mean in (found.before, found.after))
         return f"{change} ({before} \u2192 {after})"
 
     @property
@@ -244,9 +245,9 @@ def _metric_view(
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
     shown = None
-    if change and change.change is not None and abs(change.change) >= _SMALLEST_CHANGE:
+    if change and change.change is not None and abs(change.change) >= (ROUNDING if totals.unit else _SMALLEST_CHANGE):
         kind = "better" if change.change > 0 else "worse"
-        shown = f"{mean_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}", kind
+        shown = f"{figure_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}", kind
     return MetricView(
         tally=totals,
         tests={state: tests[totals.metric, state] for state in ("failed", "unscored", "vacuous")},
@@ -256,11 +257,6 @@ def _metric_view(
         worst=(max if lower else min)((score for score, _ in scores), default=None),
         distribution=build_distribution(scores, {bound for bound, _ in thresholds}, totals.unit, bounded=bounded),
     )
-
-
-def mean_text(mean: float, unit: str = "") -> str:
-    """Return a mean with three decimals, as the terminal shows it."""
-    return figure_text(mean, 3, unit)
 
 
 def build_distribution(
@@ -286,7 +282,7 @@ def build_distribution(
     shown = partial(score_text, unit=unit)
     between = f" between {shown(min(values))} and {shown(max(values))}," if len(values) > 1 else ""
     needed = " and ".join(bound_text(limit, unit=unit) for limit in limits)
-    mean = mean_text(math.fsum(values) / len(values), unit)
+    mean = figure_text(math.fsum(values) / len(values), unit)
     text = f"{counted(len(values), 'score')}{between} mean {mean}{f', threshold {needed}' if limits else ''}"
     text += f", {sum(short for _, short in scores):,} fell short"
     return Distribution(axis=axis, bins=tuple((failing, passing) for failing, passing in bins), text=text)

@@ -28,7 +28,7 @@ from pytest_ragmetrics.report.columns import (
     pair_outcome,
     winner_text,
 )
-from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, mean_text, value_text
+from pytest_ragmetrics.report.figures import SIGNS, Axis, gate_open, value_text
 from pytest_ragmetrics.report.highlights import fold
 from pytest_ragmetrics.report.outcomes import CAUSES, kind_label
 from pytest_ragmetrics.report.overview import day_text, setting_text
@@ -45,6 +45,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     cost_text,
     counted,
     duration_text,
+    figure_text,
     score_text,
     similarity_text,
     threshold_text,
@@ -259,7 +260,7 @@ def environment() -> Environment:
         "counted": counted,
         "duration": duration_text,
         "cost": cost_text,
-        "mean": mean_text,
+        "mean": figure_text,
         "score": score_text,
         "similarity": similarity_text,
         "threshold": threshold_text,
@@ -275,6 +276,7 @@ def environment() -> Environment:
         beside_lines,
         blame_text,
         bound_text,
+        figure_text,
         build_origin,
         change_text,
         cost_of,

@@ -104,7 +104,7 @@ def test_whoever_waits_is_stopped_at_once() -> None:
             await limiter.send(request(provider))
             first, second, third = (asyncio.ensure_future(limiter.send(request(provider, it))) for it in (1, 2, 3))
             await asyncio.sleep(5)
-            assert pace.state == "waits for the limit of 1 request a minute"
+            assert progress.waiting == "waits for the limit of 1 request a minute"
             first.cancel()
             await asyncio.sleep(2)
             limiter.is_open = False
@@ -113,7 +113,7 @@ def test_whoever_waits_is_stopped_at_once() -> None:
                     await each
 
         loop.run(story())
-        assert (len(provider.asked), pace.state) == (1, "")
+        assert (len(provider.asked), progress.waiting) == (1, "")
         assert clock.now < 9
 
 

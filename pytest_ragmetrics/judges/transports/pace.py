@@ -81,16 +81,6 @@ class _Window:
         self.end, self.heard, self.until = self.sent, self.sent, max(self.until, now + seconds)
 
 
-def limits_of(requests: float | None, tokens: float | None) -> dict[str, float]:
-    """Return the limits that there are, by kind.
-
-    >>> limits_of(60, None)
-    {'requests': 60}
-    """
-    given = zip(KINDS, (requests, tokens), strict=True)
-    return {kind: limit for kind, limit in given if limit is not None}
-
-
 class Pace:
     """At most so many ``requests`` and ``tokens`` a minute, ``None`` for no limit, and what providers say of theirs.
 
@@ -108,11 +98,10 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         #: The limits of a minute, by kind.
-        self.limits = limits_of(requests, tokens)
+        given = zip(KINDS, (requests, tokens), strict=True)
+        self.limits = {kind: limit for kind, limit in given if limit is not None}
         #: The seconds in which something was waited for, by what it was.
         self.waits: defaultdict[str, float] = defaultdict(float)
-        #: What is waited for now, in words.
-        self.state = ""
         self._clock = clock
         self._file = file
         self._connection: sqlite3.Connection | None = None
@@ -134,15 +123,14 @@ class Pace:
         async with nullcontext() if again else self._turns[model]:
             while (left := self.wait(model, tokens))[0] > 0:
                 seconds, reason = left
-                self.state, began = f"waits for {reason}", self._clock()
-                progress.waits(self.state)
+                began = self._clock()
+                progress.waits(f"waits for {reason}")
                 try:
                     await asyncio.sleep(min(seconds, _GLANCE))
                 finally:
                     # Several may wait at the same time.
                     self.waits[reason] += max(0.0, self._clock() - max(began, self._noted))
                     self._noted = self._clock()
-                    self.state = ""
                     progress.waits("")
                 check()
 

@@ -185,7 +185,7 @@ class MetricComparison:
             lines.append(f"  {title}: {len(rows)}")
             for row in rows[:SHOWN]:
                 before, after = format_apart(row.before, row.after, self.unit)
-                change = figure_text(row.change, 2, self.unit, sign="+")
+                change = figure_text(row.change, self.unit, decimals=2, sign="+")
                 lines.append(f"    {change}  {before} -> {after}  {named(row.id)}{row.passes}")
             lines += and_more(len(rows), indent="    ")
         lines.append(f"  unchanged: {len(self.unchanged)}")
@@ -214,7 +214,7 @@ class MetricComparison:
         if drop is not None:
             decides = doubts if self.doubts and not drop.silence else drop_text(drop, drop.n, self.unit)
             return f"{name} {before} -> {after}: {decides}"
-        change = figure_text(found.interval.estimate, 3, self.unit, sign="+")
+        change = figure_text(found.interval.estimate, self.unit, sign="+")
         figures = f"{format_interval(found.interval, sign='+', unit=self.unit)}, n={found.n}"
         return f"{name} {before} -> {after}: {change} ({figures})"
 
@@ -227,7 +227,7 @@ class MetricComparison:
         tests = "".join(
             f", {test} p{probability_text(p)}" for test, p in chances if p is not None and not math.isnan(p)
         )
-        change = figure_text(found.interval.estimate, 3, self.unit, sign="+")
+        change = figure_text(found.interval.estimate, self.unit, sign="+")
         return f"mean change {change}, {format_interval(found.interval, sign='+', unit=self.unit)}{tests}"
 
     def __str__(self) -> str:
@@ -305,8 +305,8 @@ def incomparable_lines(comparison: RunComparison) -> list[str]:
 def metric_change_lines(comparison: RunComparison) -> list[str]:
     """Return the means of every metric over what both runs scored."""
     return [
-        f"{named(metric.metric)}: mean {figure_text(metric.before, 3, metric.unit)} -> "
-        f"{figure_text(metric.after, 3, metric.unit)} over {metric.pairs}"
+        f"{named(metric.metric)}: mean {figure_text(metric.before, metric.unit)} -> "
+        f"{figure_text(metric.after, metric.unit)} over {metric.pairs}"
         for metric in comparison.metrics
         if metric.before is not None and metric.after is not None
     ]
@@ -314,12 +314,12 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    plain = partial(figure_text, decimals=3, unit=change.unit)
+    plain = partial(figure_text, unit=change.unit)
     scores = " -> ".join(side_text(it.record, plain) for it in (change.old, change.new) if it)
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
-        scores += f" ({figure_text(gain, 3, change.unit, sign='+')}{', lower is better' if lower else ''})"
+        scores += f" ({figure_text(gain, change.unit, sign='+')}{', lower is better' if lower else ''})"
     return f"{change.kind}: {named(change.id)}: {named(change.metric)} {scores}"
 
 
@@ -416,10 +416,11 @@ def drop_text(drop: Tested, n: int, unit: str = "") -> str:
     if drop.smallest is None:
         return f"{text}; {rows} can hardly show a drop"
     text = f"{text}; {rows} show a drop of {with_unit(f'{drop.smallest:.3g}', unit)} or more in at least 8 of 10 runs"
-    if not _SMALL < drop.smallest <= 1.0:
+    # That is a share of the scale from 0 to 1.
+    if unit or not _SMALL < drop.smallest <= 1.0:
         return text
     needed = rows_needed(_SMALL, n, drop.smallest, lost=drop.worse, gained=drop.better, alpha=drop.alpha)
-    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {with_unit(f'{_SMALL:g}', unit)}"
+    return text if needed is None else f"{text}, {counted(needed, 'row')} one of {_SMALL:g}"
 
 
 def _where(drop: Tested) -> str:

@@ -52,10 +52,10 @@ def with_unit(text: str, unit: str) -> str:
     return f"{sign}${text[len(sign) :]}"
 
 
-def figure_text(value: float, decimals: int, unit: str, *, sign: str = "") -> str:
+def figure_text(value: float, unit: str = "", *, decimals: int = 3, sign: str = "") -> str:
     """Return a figure with so many decimals and its unit, small ones with two digits that count.
 
-    >>> figure_text(1.8, 3, "s", sign="+"), figure_text(0.00314, 2, "$")
+    >>> figure_text(1.8, "s", sign="+"), figure_text(0.00314, "$", decimals=2)
     ('+1.800 s', '$0.0031')
     """
     return with_unit(f"{value + 0.0:{sign}.{_decimals(decimals, unit, value)}f}", unit)
@@ -117,7 +117,7 @@ def format_interval(interval: Interval, *, sign: str = "", apart_from: float | N
     if math.isinf(interval.half_width):
         return "no interval: the scores do not vary"
     ends = interval.low, interval.high
-    low, high = (figure_text(end, 2, unit, sign=sign) for end in ends)
+    low, high = (figure_text(end, unit, decimals=2, sign=sign) for end in ends)
     if apart_from is not None:
         low, high = (format_apart(end, apart_from, unit)[0] for end in ends)
     return f"{interval.confidence * 100:g} % interval {low}..{high}"

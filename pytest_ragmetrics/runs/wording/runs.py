@@ -174,7 +174,7 @@ class MetricTally:
     def cells(self) -> tuple[str, ...]:
         """The row of :data:`TALLY_HEAD` in a table."""
         ends = (self.mean, self.lowest)
-        scores = ("-" if score is None else figure_text(score, _DECIMALS, self.unit) for score in ends)
+        scores = ("-" if score is None else figure_text(score, self.unit) for score in ends)
         return (named(self.metric), str(self.n), *scores, str(self.failing), str(self.unscored))
 
     @property
@@ -340,7 +340,7 @@ def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     if found.before is None or found.after is None:
         sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
-    means = " -> ".join(figure_text(mean, _DECIMALS, gate.unit) for mean in (found.before, found.after))
+    means = " -> ".join(figure_text(mean, gate.unit) for mean in (found.before, found.after))
     sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
     return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
 
