@@ -256,10 +256,9 @@ class PytestSession:
         """Return how fast this process sends requests: as fast as the others together, or its share of that."""
         from pytest_ragmetrics.judges.transports.pace import Pace
 
-        limits, folder = (self.settings.rpm, self.settings.tpm), self.shared_folder
-        if self.is_worker and folder is not None and folder.is_dir():
-            return Pace(*limits, file=folder / "pace.sqlite")
-        return Pace(*(None if limit is None else limit / self._workers for limit in limits))
+        folder = self.shared_folder if self.is_worker else None
+        file = folder / "pace.sqlite" if folder is not None and folder.is_dir() else None
+        return Pace(self.settings.rpm, self.settings.tpm, file=file, workers=self._workers)
 
     def _noted(self, *stored: Any) -> None:
         """Note a stored reply among which sentinels are drawn."""

@@ -63,7 +63,7 @@ class Axis:
 
     @classmethod
     def around(cls, values: Iterable[float]) -> Axis:
-        """Return the axis that includes these values; inside of 0 and 1 it does not go beyond them."""
+        """Return the axis that includes these values; it does not go below 0, or above 1, where they do not."""
         known = [*values] or [0.0, 1.0]
         low, high = min(known), max(known)
         span = high - low or 0.1
@@ -72,8 +72,8 @@ class Axis:
         power = 10.0 ** math.floor(math.log10(span / _STEPS))
         step = next(times * power for times in (1, 2, 5, 10) if times * power * _STEPS >= span)
         ends = math.floor(low / step - 0.1) * step, math.ceil(high / step + 0.1) * step
-        if low >= 0 and high <= 1:
-            ends = max(0.0, ends[0]), min(1.0, ends[1])
+        if low >= 0:
+            ends = max(0.0, ends[0]), min(1.0, ends[1]) if high <= 1 else ends[1]
         return cls(low=float(f"{ends[0]:.12g}"), high=float(f"{ends[1]:.12g}"))
 
     @classmethod

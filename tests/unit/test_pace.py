@@ -178,12 +178,21 @@ def test_processes_share_what_a_minute_has(tmp_path: Path) -> None:
         assert other.wait(MODEL, 100) == (20, "the provider's limit of 60 requests")
 
 
-def test_without_the_file_each_keeps_the_limits(tmp_path: Path) -> None:
+def test_what_fails_between_leaves_the_file_to_the_others(tmp_path: Path) -> None:
+    file = tmp_path / "pace.sqlite"
+    with closing(Pace(60, clock=Hands(), file=file)) as one, closing(Pace(60, clock=Hands(), file=file)) as other:
+        one.take(MODEL, 100)
+        with pytest.raises(KeyError, match="tokens"):
+            one.hear(MODEL, [Allowance(kind="tokens", left=0, most=1, seconds=9)], {})
+        assert other.wait(MODEL, 100)[0] == one.wait(MODEL, 100)[0] > 0
+
+
+def test_without_the_file_each_keeps_its_share_of_the_limits(tmp_path: Path) -> None:
     file = tmp_path / "pace.sqlite"
     file.write_bytes(b"no database" * 100)
-    pace = Pace(60, clock=Hands(), file=file)
+    pace = Pace(60, clock=Hands(), file=file, workers=2)
     pace.take(MODEL, 100)
-    assert pace.wait(MODEL, 100)[0] > 0
+    assert pace.wait(MODEL, 100)[1] == "the limit of 30 requests a minute"
     with pytest.raises(sqlite3.Error):
         sqlite3.connect(file).execute("SELECT * FROM pace")
 

@@ -85,8 +85,9 @@ class Pace:
     """At most so many ``requests`` and ``tokens`` a minute, ``None`` for no limit, and what providers say of theirs.
 
     Requests are spread evenly, so that no minute has more of them, wherever it begins; those of all processes that have
-    the ``file``. What a provider says counts for its model: where nothing is left, the next request waits until there
-    is. Those of one model wait in turn, attempts anew beside them. Belongs to one event loop.
+    the ``file``, without which each of the ``workers`` has its share. What a provider says counts for its model: where
+    nothing is left, the next request waits until there is. Those of one model wait in turn, attempts anew beside them.
+    Belongs to one event loop.
     """
 
     def __init__(
@@ -95,15 +96,19 @@ class Pace:
         tokens: float | None = None,
         *,
         file: Path | None = None,
+        workers: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        #: The limits of a minute, by kind.
         given = zip(KINDS, (requests, tokens), strict=True)
+        #: The limits of a minute, by kind.
         self.limits = {kind: limit for kind, limit in given if limit is not None}
         #: The seconds in which something was waited for, by what it was.
         self.waits: defaultdict[str, float] = defaultdict(float)
         self._clock = clock
+        self._workers = workers
         self._file = file
+        if file is None:
+            self._part()
         self._connection: sqlite3.Connection | None = None
         self._memory: dict[str, Any] = {}
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -190,6 +195,10 @@ class Pace:
         if connection is not None:
             connection.close()
 
+    def _part(self) -> None:
+        """Keep a share of the limits, without the file."""
+        self._file, self.limits = None, {kind: limit / self._workers for kind, limit in self.limits.items()}
+
     @contextmanager
     def _shared(self) -> Iterator[dict[str, Any]]:
         """Give the state to read and change, which no other process does meanwhile."""
@@ -202,9 +211,8 @@ class Pace:
             self._connection.execute("BEGIN IMMEDIATE")
             before = self._connection.execute("SELECT state FROM pace").fetchone()[0]
         except (sqlite3.Error, OSError):
-            # Without the file each process keeps the limits by itself.
             self.close()
-            self._file = None
+            self._part()
             yield self._memory
             return
         state = json.loads(before)
