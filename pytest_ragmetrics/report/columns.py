@@ -29,7 +29,7 @@ from pytest_ragmetrics.runs.compare import (
 from pytest_ragmetrics.runs.records import Document, Judging, Record, Setting
 from pytest_ragmetrics.runs.tables import difference_of
 from pytest_ragmetrics.runs.wording.comparisons import RowChange, probability_text, side_text
-from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, format_interval, named
+from pytest_ragmetrics.runs.wording.figures import SHOWN, and_more, counted, figure_text, format_interval, named
 from pytest_ragmetrics.stats.drop import holm
 from pytest_ragmetrics.stats.paired import Difference
 from pytest_ragmetrics.stats.permutation import PairedScores
@@ -352,12 +352,13 @@ def _pairs(
     return pairs
 
 
-def pair_text(pair: PairedMetric, names: Sequence[str]) -> str:
+def pair_text(pair: PairedMetric, names: Sequence[str], unit: str = "") -> str:
     """Return what a pair of columns shows: the difference with its interval, the rows, and which is better."""
     found, (first, second) = pair.difference, (named(names[place]) for place in pair.places)
     better, worse, ties = (pair.kinds[kind] for kind in ("better", "worse", "same"))
     rows = f"{counted(found.n, 'row')}: {better} better, {worse} worse, {ties} tied"
-    figures = f"{found.interval.estimate:+.3f} ({format_interval(found.interval, sign='+')}; {rows})"
+    change = figure_text(found.interval.estimate, unit, sign="+")
+    figures = f"{change} ({format_interval(found.interval, sign='+', unit=unit)}; {rows})"
     return f"{second} against {first}: {figures}; {pair_outcome(pair, names)}"
 
 
@@ -406,11 +407,11 @@ def column_lines(compared: ComparedColumns) -> list[str]:
         if not metric.pairs:
             lines.append(f"{named(metric.metric)}: {apart}")
             continue
-        means = ", ".join(
-            f"{name} {mean:.3f}" for name, mean in zip(names, metric.means, strict=True) if mean is not None
-        )
+        both = zip(names, metric.means, strict=True)
+        means = ", ".join(f"{name} {figure_text(mean, metric.unit)}" for name, mean in both if mean is not None)
         lines.append(f"{named(metric.metric)}{lower}: {means or 'no row has a score in all'} over {metric.n}")
-        lines += [f"  {text}" for text in (*(pair_text(it, compared.names) for it in metric.pairs), apart) if text]
+        pairs = (pair_text(it, compared.names, metric.unit) for it in metric.pairs)
+        lines += [f"  {text}" for text in (*pairs, apart) if text]
     if differing := [row for row in compared.rows if row.spread > ROUNDING]:
         lines.append(f"rows that differ most, of {len(differing)}:")
     for row in differing[:SHOWN]:

@@ -55,6 +55,7 @@ class GroupTable:
     axis: Axis
     rows: tuple[GroupRow, ...]
     more: int
+    unit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +75,7 @@ class _Figure:
     share: bool
     sign: float
     value: Callable[[TestRecord], float | None]
+    unit: str = ""
 
 
 def metadata_of(test: TestRecord) -> dict[str, str]:
@@ -131,12 +133,17 @@ def _metric_figures(pairs: Sequence[PairedTest]) -> list[_Figure]:
     """Return the means of the metrics that most tests failed by."""
     failing: Counter[str] = Counter()
     signs: dict[str, float] = {}
+    units: dict[str, str] = {}
     for pair in pairs:
         for record in pair.test.records:
             failing[record.metric] += record.outcome == "failed"
+            units[record.metric] = units.get(record.metric) or record.unit
             signs[record.metric] = -1.0 if record.better == "lower" else 1.0
     names = sorted(failing, key=lambda name: (-failing[name], name))[:_METRICS]
-    return [_Figure(label=f"mean {name}", share=False, sign=signs[name], value=partial(_mean, name)) for name in names]
+    return [
+        _Figure(label=f"mean {it}", share=False, sign=signs[it], value=partial(_mean, it), unit=units[it])
+        for it in names
+    ]
 
 
 def _mean(metric: str, test: TestRecord) -> float | None:
@@ -171,7 +178,8 @@ def _table(figure: _Figure, groups: Mapping[str, Sequence[PairedTest]]) -> Group
     names = sorted((name for name, values in found.items() if values), key=goodness)
     rows = tuple(_row(figure, name, found[name], groups[name]) for name in names[:_ROWS])
     axis = Axis.around(n for row in rows for n in (row.value, row.low, row.high, row.before) if n is not None)
-    table = GroupTable(label=figure.label, share=figure.share, axis=axis, rows=rows, more=len(names) - len(rows))
+    more = len(names) - len(rows)
+    table = GroupTable(label=figure.label, share=figure.share, axis=axis, rows=rows, more=more, unit=figure.unit)
     return table if rows else None
 
 
@@ -183,14 +191,15 @@ def _gains(figure: _Figure, values: _Values) -> list[tuple[float, Hashable | Non
 def _row(figure: _Figure, name: str, values: _Values, pairs: Iterable[PairedTest]) -> GroupRow:
     now, gains = [value for value, _, _ in values], _gains(figure, values)
     befores = [before for _, before, _ in values if before is not None]
-    inside = all(0.0 <= value <= 1.0 for value in (*now, *befores))
+    inside = not figure.unit and all(0.0 <= value <= 1.0 for value in (*now, *befores))
     interval = _interval([(value, cluster) for value, _, cluster in values], (0.0, 1.0) if inside else None)
     standing = change = ""
     if any(abs(gain) > ROUNDING for gain, _ in gains):
         found = _interval(gains, (-1.0, 1.0) if inside else None)
         standing = "" if found is None else "worse" if found.high < 0 else "better" if found.low > 0 else ""
     if gains:
-        change = change_text(figure.sign * fmean(gain for gain, _ in gains), share=figure.share, points="")
+        mean = figure.sign * fmean(gain for gain, _ in gains)
+        change = change_text(mean, share=figure.share, points="", unit=figure.unit)
     return GroupRow(
         name=name,
         n=len(values),

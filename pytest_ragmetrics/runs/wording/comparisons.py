@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal
 
 from pytest_ragmetrics.core.result import Direction, Usage
@@ -314,8 +313,7 @@ def metric_change_lines(comparison: RunComparison) -> list[str]:
 
 def change_line(change: TestChange) -> str:
     """Return what one score was and is."""
-    plain = partial(figure_text, unit=change.unit)
-    scores = " -> ".join(side_text(it.record, plain) for it in (change.old, change.new) if it)
+    scores = " -> ".join(side_text(it.record, figure_text) for it in (change.old, change.new) if it)
     if change.change is not None:
         lower = change.better == "lower"
         gain = -change.change if lower else change.change
@@ -338,13 +336,11 @@ def _gain_text(change: TestChange) -> str:
     return f"{score_text(abs(change.change or 0.0), unit=change.unit)} {change.kind}"
 
 
-def side_text(record: Record, text: Callable[[float], str] | None = None) -> str:
+def side_text(record: Record, text: Callable[..., str] = score_text) -> str:
     """Return the score of one run."""
     if record.score is None:
         return "unscored"
-    if record.vacuous:
-        return NOTHING_TO_CHECK
-    return text(record.score) if text else score_text(record.score, unit=record.unit)
+    return NOTHING_TO_CHECK if record.vacuous else text(record.score, unit=record.unit)
 
 
 def outcome_change(change: TestChange) -> tuple[str, Tone]:
