@@ -59,6 +59,8 @@ _TIMEOUT = 30.0
 _Examine = Callable[[Any], Coroutine[Any, Any, tuple[str, str]]]
 # How often the shared cache is asked for its latency, and how many of its answers are looked at.
 _REQUESTS, _SAMPLE = 5, 100
+# Where the text of a check begins.
+_INDENT = 18
 
 
 class Check(NamedTuple):
@@ -336,7 +338,7 @@ def run(arguments: Arguments) -> CommandResult:
         return CommandResult(lines=as_json(ok=not open_, checks=rows), status=int(open_ > 0))
     lines = []
     for topic, text, to_do in checks:
-        lines.append(f"{'TO DO' if to_do else 'ok':<7}{topic + ':':<11}{text}")
-        lines += [f"{'':<18}-> {to_do}"] if to_do else []
+        lines += fitted([f"{'TO DO' if to_do else 'ok':<7}{topic + ':':<11}{text}"], hanging=_INDENT)
+        lines += fitted([f"{'':<{_INDENT}}-> {to_do}"], hanging=3) if to_do else []
     last = f"{counted(open_, 'thing')} to do" if open_ else "all well"
-    return CommandResult(lines=[*fitted(lines), last], status=int(open_ > 0))
+    return CommandResult(lines=[*lines, last], status=int(open_ > 0))

@@ -52,7 +52,7 @@ def metric_table(*, width: int | None = None) -> list[str]:
     """Return the lines of a table: the name of each metric, whom it asks, and what it says, cut at a ``width``."""
     who = {"judge": "a judge", "embedder": "an embedder"}
     rows = (
-        (kind.name, ", ".join(who[each] for each in _asks(kind)) or "no model", _summary(kind))
+        (kind.name, ", ".join(who[each] for each in _asks(kind)) or "no model", _summary(kind).replace("``", ""))
         for kind in built_in_metrics()
     )
     return [line.rstrip() for line in text_table([("name", "asks", "what it says"), *rows], width=width, left=3)]

@@ -140,7 +140,11 @@ class Trend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TestTrend:
-    """A test over the runs; ``since`` is the run from which on it fails, ``flaky`` says what came out both ways."""
+    """A test over the runs.
+
+    ``since`` is the run from which on it fails, which is the last where it fails ``newly``; ``flaky`` says what came
+    out both ways.
+    """
 
     __test__ = False  # for pytest, where a test module imports it
 
@@ -148,6 +152,7 @@ class TestTrend:
     cells: tuple[Cell, ...]
     failed: str
     since: str
+    newly: bool
     flaky: str
 
 
@@ -174,7 +179,7 @@ def build_trends(history: History) -> Trends:
     failing = sorted((test for test in tests.values() if test.since), key=lambda test: test.since, reverse=True)
     headline = f"{counted(len(failing), 'test')} {agreeing(len(failing), 'fails')}" if failing else "No test fails"
     if failing and len(runs) > 1:
-        headline += f", {sum(test.since == last.label for test in failing) or 'none'} of them newly"
+        headline += f", {sum(test.newly for test in failing) or 'none'} of them newly"
     facts = [*history_facts(history), f"{counted(len(last.tests), 'test')} in the last"]
     costs = [run.cost for run in runs if run.cost is not None]
     facts += [f"{cost_text(sum(costs))} in all"] if any(costs) else []
@@ -300,17 +305,18 @@ def _test_trends(runs: Sequence[HistoryRun]) -> dict[str, TestTrend]:
         ran = [(run, point) for run, point in zip(runs, points, strict=True) if point and point.outcome != "skipped"]
         if not ran or not any(points[latest:]):
             continue
-        since = ""
+        began: HistoryRun | None = None
         for run, point in reversed(ran):
             if point.outcome not in WRONG:
                 break
-            since = run.label
+            began = run
         wrong = sum(point.outcome in WRONG for _, point in ran)
         trends[name] = TestTrend(
             id=name,
             cells=tuple(_CELLS.get(point.outcome, "held") if point else "absent" for point in points),
             failed=f"failed in {wrong} of {counted(len(ran), 'run')}",
-            since=since,
+            since=began.label if began else "",
+            newly=began is runs[-1],
             flaky=_flaky(ran, judging),
         )
     return trends

@@ -61,7 +61,7 @@ def test_it_says_how_far_a_judge_agrees(call: Call, tmp_path: Path) -> None:
 def test_stored_replies_have_an_age_and_fresh_ones_are_asked(call: Call, named_server: FakeOpenAI) -> None:
     asked = ("labels.jsonl", "--metric", "relevance", "--judge", "openai:m", "--threshold", "0.5")
     for options, requests in (((), 24), ((), 24), (("--fresh",), 48)):
-        told(call(*asked, *options), 0, "  its replies are of today\n")
+        told(call(*asked, *options), 0, "  its replies are from today\n")
         assert len({str(request.body) for request in named_server.requests}) == len(ANSWERS)
         assert len(named_server.requests) == requests * len(ANSWERS) // 24
 

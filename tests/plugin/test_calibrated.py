@@ -119,7 +119,7 @@ def test_the_age_of_the_replies_is_told_and_fresh_asks_anew(
     """
     server.answer = lambda body: json.dumps({"reason": "So.", "rating": 4 if "Question 3?" in str(body) else 0})
     options = ("--rag-judge=openai:m", "-s")
-    run(*options, test_it=asked.format(fresh="")).shows("*days (0, 0)*", "*its replies are of today", failed=2)
+    run(*options, test_it=asked.format(fresh="")).shows("*days (0, 0)*", "*its replies are from today", failed=2)
     assert len(server.requests) == 10
     with Store(pytester.path / ".ragmetrics") as store:
         for days, entry in enumerate([*store]):

@@ -294,6 +294,8 @@ def test_a_test_fails_since_a_run(scores: tuple[float | str, ...], since: int | 
     assert [test.failed for test in view.failing] == ([failed] if since else [])
     assert [test.since[9:10] for test in view.failing] == ([str(since)] if since else [])
     assert view.headline == (f"1 test fails, {1 if since == 3 else 'none'} of them newly" if since else "No test fails")
+    # Runs of one minute have one name.
+    assert shown(*(replace(run, run=runs[0].run) for run in runs)).headline == view.headline
     assert shown(runs[0]).headline == ("1 test fails" if scores[0] == 0.5 else "No test fails")
 
 

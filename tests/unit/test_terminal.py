@@ -94,8 +94,16 @@ def test_lines_fit_the_terminal(project: Path, call: Call, monkeypatch: pytest.M
         assert numbers[0] == numbers[1]
 
 
+def test_a_check_of_doctor_goes_on_below_its_text(project: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    lines = call("doctor", "--judge=local", columns=60)[1]
+    assert {line[:18].strip() == "" for line in lines[:-1]} == {True, False}
+    assert {line[:2] for line in lines[:-1]} == {"ok", "  "}
+
+
 def test_metrics_for_programs(call: Call) -> None:
     assert call("metrics")[1] == metric_table()
+    assert "`" not in "".join(metric_table())
     status, lines = call("metrics", "--json", columns=40)
     found = json.loads("\n".join(lines))
     assert (status, found["version"], set(found)) == (0, 1, {"version", "metrics"})

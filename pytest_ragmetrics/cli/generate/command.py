@@ -64,7 +64,7 @@ def run(arguments: Arguments) -> CommandResult:
     if arguments.check:
         return _check(arguments)
     if arguments.questions is None:
-        raise ArgumentError("--questions is missing: say how many rows there are to be, or --check")
+        raise ArgumentError("--questions is missing: give the number of rows to write, or --check to check those of -o")
     if arguments.follow_ups and arguments.hops > 1:
         raise ArgumentError("--follow-ups and --hops=2 exclude each other: make two runs with the same file")
     try:

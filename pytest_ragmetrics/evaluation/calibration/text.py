@@ -79,7 +79,7 @@ def left_out(calibration: Calibration) -> list[str]:
     if calibration.reply_days is not None:
         newest, oldest = calibration.reply_days
         age = f"{newest} to {oldest} days" if newest != oldest else counted(oldest, "day")
-        lines.append(f"its replies are {age} old" if oldest else "its replies are of today")
+        lines.append(f"its replies are {age} old" if oldest else "its replies are from today")
     if calibration.unlabelled:
         lines.append(f"without a label, not scored: {counted(calibration.unlabelled, 'row')}")
     if calibration.undrawn:
@@ -129,8 +129,8 @@ def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
         FigureLine("balanced accuracy", "0.5 is a coin flip", found.balanced_accuracy),
         FigureLine("TPR", "of the good answers, passed", found.tpr),
         FigureLine("TNR", "of the bad answers, caught", found.tnr),
-        FigureLine("F1 of the bad", "precision and recall in finding bad answers", found.f1_bad),
-        FigureLine("AUROC", "a good answer scores better than a bad one", calibration.figures.auroc),
+        FigureLine("F1 of the bad", "precision and recall of the bad", found.f1_bad),
+        FigureLine("AUROC", "a good one scores above a bad one", calibration.figures.auroc),
     )
 
 
