@@ -29,9 +29,9 @@ from pytest_ragmetrics.stats.power import Plan
 EXAMPLE = "test_rag_example.py"
 _CASSETTE = "rag_judge.jsonl"
 _COMMENTS = (
-    "# The judge is chosen by key (OPENAI_API_KEY ...) unless it is named here:",
+    "# Without a name the judge is chosen by key (OPENAI_API_KEY ...):",
     "# rag_judge = {judge}",
-    "# Answers of the judge are recorded here; commit the file, and replay it with: pytest --rag-cache=replay",
+    "# Commit this file: pytest --rag-cache=replay takes replies from it.",
 )
 _KEY = "rag_cassette"
 # The tables with settings of pytest, where they are not called [pytest].

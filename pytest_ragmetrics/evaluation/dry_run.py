@@ -105,7 +105,7 @@ class ForecastLine:
         """Return the line as text."""
         cost = f"${self.cost:.4f}" if self.cost or not self.unpriced else "unknown"
         cost += f" + {self.unpriced} unpriced" if self.unpriced and self.cost else ""
-        return (name, *map(str, (self.samples, self.requests, self.cached, self.prompt_tokens)), cost)
+        return (name, *(f"{it:,}" for it in (self.samples, self.requests, self.cached, self.prompt_tokens)), cost)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -89,7 +89,7 @@ def test_a_lost_connection_is_no_timeout(kind: str, name: str) -> None:
             ask(judge, CLAIMS)
     message = str(failed.value)
     assert f"{judge.name}: {server.base_url} " in message
-    assert re.search(rf" \([\w\[].+\); check the network and {judge.vendor.url_variable}", message)
+    assert re.search(rf" \([\w\[].+\); start the server, or check the network and {judge.vendor.url_variable}", message)
     assert not any(hidden in message for hidden in ("no answer within", "t0ken", KEY))
 
 

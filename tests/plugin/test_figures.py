@@ -164,7 +164,8 @@ def test_scores_that_were_compared_with_nothing_are_counted(run: RunPytest) -> N
     del found["test_row_2.py"]  # which has a gate
     assert [found[f"{name}.py"] for name in files] == expected
     scores = sum(record.score is not None for _, record in records)
-    line = f"{sum(expected)} of {scores} scores were compared with nothing"
+    line = f"{sum(expected)} of {scores} scores were checked by no assertion or gate: "
+    line += "lexical_grounding, ragas_score, numbers_aligned"
     assert line in result.outlines
     assert line in result.text("out.md")
     assert line in result.text("out.html")

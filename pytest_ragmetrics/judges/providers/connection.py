@@ -305,7 +305,8 @@ class Connection(Generic[Terms]):
             cause = self._clean(_said(error.__cause__ or error))
             msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
             proxies = " and the proxies" if getproxies().keys() - {"no"} else ""
-            raised = f"{msg}; check the network and {self._vendor.url_variable}{proxies}"
+            started = "start the server, or " if self._is_private else ""
+            raised = f"{msg}; {started}check the network and {self._vendor.url_variable}{proxies}"
             return JudgeOutageError(raised, attempts=attempts)
         if isinstance(error, sdk.APIStatusError):
             kind, text = self._status(error.status_code, error, tried)

@@ -362,18 +362,20 @@ def _anew(text: str) -> str:
 def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
     """Return the lines on scores that no test asserts, and on the rows of gates that share passages.
 
-    Those scores are compared with nothing, or are of labelled answers.
+    Those scores are checked by nothing, or are of labelled answers.
     """
     gated = {(function_name(test.id), test.gate.metric) for test in tests if test.gate is not None}
     scored = [(test, record) for test in tests for record in test.records if record.score is not None]
-    forgotten = sum(
-        test.outcome == "passed"
+    forgotten = [
+        record.metric
+        for test, record in scored
+        if test.outcome == "passed"
         and (record.outcome, record.used) == ("measured", False)
         and (function_name(test.id), record.metric) not in gated
-        for test, record in scored
-    )
-    were = agreeing(forgotten, "was")
-    lines = [f"{forgotten:,} of {counted(len(scored), 'score')} {were} compared with nothing"] if forgotten else []
+    ]
+    what = f"{len(forgotten):,} of {counted(len(scored), 'score')} {agreeing(len(forgotten), 'was')} checked by no"
+    metrics = ", ".join(map(named, dict.fromkeys(forgotten)))
+    lines = [f"{what} assertion or gate: {metrics}"] if forgotten else []
     for metric, rows in by_metric(record for test in tests for record in test.calibration).items():
         judges = "".join(f" by {judge}" for judge in judges_of(rows))
         what = f"{counted(len(rows), 'labelled row')} of {named(metric)}{judges}"
