@@ -113,9 +113,9 @@ def _fails(folder: Path, blocks: list[tuple[str, str, str]], environment: dict[s
     for language, title, code in blocks:
         if before == (title in _BEFORE) or (before and language != "python"):
             (folder / ("test_suite.py" if title in ("", *_BEFORE) else title)).write_text(code, "utf-8")
-    plugins = ["-p", "no:ragmetrics", "-p", "tests.moving.their_scores"] if before else ["-p", "no:deepeval"]
-    options = [] if before else ["--rag-json=out.json", "--rag-judge=openai:judge", "--rag-embedder=openai:embedder"]
-    command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", *plugins, *options]
+    ours = ["--rag-json=out.json", "--rag-judge=openai:judge", "--rag-embedder=openai:embedder"]
+    options = ["-p", "tests.moving.their_scores"] if before else ours
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", *options]
     environment = {**environment, "THEIR_SCORES": str(folder / "scores.jsonl")}
     ran = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
     if ran.returncode:
