@@ -48,6 +48,8 @@ _ROLE = re.compile(r":\w+:`(?:[^`<]*<)?~?([^`>]+)>?`")
 #: One sample with three contexts of 600 characters, for the cost of each metric.
 _CONTEXTS, _SIZE = 3, 600
 _CHARACTERS_A_TOKEN = 4
+#: What a docstring says of its errors; the page has their names.
+_RAISES = re.compile(r"Raises\s(?:as .+?|.*?``\w+Error``.*?)\.(?=\s|$)", re.DOTALL)
 #: Methods that only this package calls.
 _INTERNAL = {"sample_of", "is_of", "answers_of", "require_fields", "vacuous_score", "untrusted_texts", "is_shared_by"}
 _INTERNAL |= {"complete", "messages"}
@@ -69,7 +71,17 @@ def described(of: Any) -> str:
     module = sys.modules[defined.__module__]
     code = "".join(example.source for example in doctest.DocTestParser().get_examples(docstring))
     imports = "".join(f">>> {line}\n" for line in _imports(ast.parse(code), module))
-    return markdown(docstring).replace("```pycon\n", f"```pycon\n{imports}", 1)
+    named = _RAISES.sub(_named_errors, _ROLE.sub(_as_code, docstring))
+    return markdown(named).replace("```pycon\n", f"```pycon\n{imports}", 1)
+
+
+def _named_errors(sentence: re.Match[str]) -> str:
+    errors = dict.fromkeys(re.findall(r"``\w+Error``", sentence[0]))
+    return f"Raises {', '.join(errors)}." if errors else sentence[0]
+
+
+def _as_code(role: re.Match[str]) -> str:
+    return f"``{role[1].rpartition('.')[2] if '~' in role[0] else role[1]}``"
 
 
 def _imports(tree: ast.AST, module: ModuleType) -> list[str]:
@@ -89,7 +101,7 @@ def _imports(tree: ast.AST, module: ModuleType) -> list[str]:
 
 
 def _prose(text: str) -> str:
-    text = _ROLE.sub(lambda role: f"``{role[1].rpartition('.')[2] if '~' in role[0] else role[1]}``", text)
+    text = _ROLE.sub(_as_code, text)
     code = re.split(r"``(.+?)``", text, flags=re.DOTALL)
     # Outside of code, brackets and asterisks would be links, notes and emphasis.
     plain = (part.replace("](", "]\\(").replace("[^", "\\[^").replace("**", "\\*\\*") for part in code[::2])
@@ -277,7 +289,7 @@ def _by_cost() -> str:
 def _metric(kind: type[Metric]) -> str:
     helper = helper_of(kind)
     is_made = "__signature__" in vars(helper)
-    also = [kind.name, *other_names(kind), *vars(kind).get("aliases", ()), *([helper.__name__] if is_made else [])]
+    also = [kind.name, *other_names(kind), *vars(kind).get("aliases", ())]
     first, use, rest = _parts(kind)
     # An aspect of the table of aspects.
     if (parent := kind.__base__) in built_in_metrics() and ">>>" not in (kind.__doc__ or ""):
@@ -404,6 +416,9 @@ def api_page() -> str:
         "Public names",
         "Every function and class to import from `pytest_ragmetrics` and `pytest_ragmetrics.metrics`.",
         "The classes of the single metrics, and the assertion helper of each, are in [Metrics](metrics.md).",
+        "A failing assertion raises `AssertionError` with the figures and the worst rows. `UnscoredError`: there is no "
+        "score, or\nnothing to check; `skip_unscored=True` leaves such rows out. `ValueError` and `TypeError` name the "
+        "parameter or field that is\nwrong, before any request. `help(NAME)` says when each error is raised.",
         "## Assertions",
         *(_name(name, value) for name, value in sorted(helpers.items()) if name not in of_metrics),
         "## Errors",

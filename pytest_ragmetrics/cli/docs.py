@@ -29,6 +29,8 @@ _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _FENCED = re.compile(r"^(`{3,}).*?^\1`*$", re.MULTILINE | re.DOTALL)
 #: The line of an entry with the other names it is found by.
 _ALSO = re.compile(r"\n\nAlso: (.+)")
+#: The helper in the signatures of an entry.
+_HELPER = re.compile(r"^```py\n(?:(?!```).*\n)*?(assert_\w+)\(", re.MULTILINE)
 #: Topics that list pages, and what the topics of those begin with.
 _LISTS = {**dict.fromkeys(("", "-h", "--help", "index"), ""), "how-to": "how-to/", "reference": "reference/"}
 #: What a name may have around it where it is used: a way to a page, a decorator, a value or arguments, an ending.
@@ -82,7 +84,7 @@ class Page:
             also = _ALSO.match(text, heading.end() - heading.start())
             named = heading[2] if also is None else f"{heading[2]} {also[1]}"
             title = heading[2].replace("`", "")
-            yield (title, title.removeprefix("ragmetrics "), *_CODE.findall(named)), text
+            yield (title, title.removeprefix("ragmetrics "), *_CODE.findall(named), *_HELPER.findall(text)[:1]), text
 
 
 def pages(folder: Traversable | None = None) -> tuple[Page, ...]:
@@ -142,12 +144,14 @@ def topic_text(topic: str) -> str:
 
 
 def _found(name: str, every: Sequence[Page], fold: Callable[[str], str]) -> tuple[list[str], list[str]]:
-    """Return the first page of a name, and all entries of that name."""
+    """Return the first page of a name, and all entries that it heads, else those that have it as another name."""
     wanted = fold(name)
     if not wanted:
         return [], []
     texts = [page.text.strip() for page in every if wanted in map(fold, page.names)]
-    return texts[:1], [text for page in every for known, text in page.entries() if wanted in map(fold, known)]
+    found = [(known, text) for page in every for known, text in page.entries() if wanted in map(fold, known)]
+    headed = [text for known, text in found if wanted in map(fold, known[:2])]
+    return texts[:1], headed or [text for _, text in found]
 
 
 def _folded(name: str) -> str:

@@ -67,9 +67,8 @@ class Record:
     verdict, and votes or judges that differ; ``disagreements`` describe the latter. ``noun`` and ``complaint`` word a
     verdict that is not ok. ``asserted`` is false if the test ended before its assertion. A record is ``used`` without a
     threshold if it is part of a table, of an asserted set or of another score, or was compared with another score.
-    ``scale`` is ``None`` for a score beyond it. ``rule`` has the digests of the metric's own code and parameters. Files
-    of early versions lack ``scale``, ``unit`` and ``rule``. ``blame`` is the part of the application that made it worse
-    than in the baseline, if --rag-blame found it.
+    ``scale`` is ``None`` for a score beyond it. ``rule`` has the digests of the metric's own code and parameters.
+    ``blame`` is the part of the application that made it worse than in the baseline, if ``--rag-blame`` found it.
     """
 
     metric: str
@@ -102,8 +101,7 @@ class RegressionRecord(Tested):
 
     ``before`` and ``after`` are the means of the pairs; ``new`` and ``gone`` count rows of one run only, ``rewritten``
     those with another question. ``by`` is the field of the groups. ``against`` describes the ``runs`` of the baseline,
-    ``left_out`` names the others. ``rejudged`` is what was judged anew for it, at the cost of ``usage``. Files of early
-    versions lack ``least``, ``silenced``, ``gates`` and ``by``.
+    ``left_out`` names the others. ``rejudged`` is what was judged anew for it, at the cost of ``usage``.
     """
 
     before: float | None = None
@@ -139,9 +137,9 @@ class Gate:
     """A threshold over a whole set: the mean of a metric, or the share of scores that reach ``min_score``.
 
     A ``regression`` is the mean change since the baseline, with the bound 0. With a ``confidence`` an end of the
-    interval is compared with ``bound``; ``inconclusive`` is the outcome if the bound is inside. Scores with nothing to
-    check are left out unless it ``counts_vacuous``. ``better`` is ``None`` if only results have it. ``all_pass`` counts
-    rows whose every answer passes. ``clusters`` are rows that share a passage, or that name their cluster.
+    interval is compared with ``bound``; ``inconclusive`` is the outcome if the bound is inside. ``counts_vacuous``
+    counts scores with nothing to check, ``all_pass`` rows whose every answer passes. ``better`` is ``None`` if only
+    results have it. ``clusters`` are rows that share a passage, or that name their cluster.
     """
 
     metric: str
@@ -161,13 +159,12 @@ class Gate:
 class GateRecord(Gate):
     """A gate and its result.
 
-    ``value`` is ``None`` if nothing was scored. ``low`` and ``high`` are the interval: ``low`` is compared with
-    ``bound``, or ``high`` if lower is better. ``total`` counts the tests of the set, ``n`` the scores that count (pairs
-    of a regression), ``unscored`` the missing ones, ``vacuous`` those with nothing to check, ``vacuous_before`` the
-    same in the baseline. ``more`` further samples would settle an inconclusive gate (``None`` if unknown). With
-    ``all_pass`` all but ``total`` count rows. With ``stop``, figures are of the rows that decided it. ``shared`` rows
-    share passages, in so many ``groups``. ``limit`` says why the gate can never pass or never fail.
-    ``percentile`` is the score that the share ``bound`` of scores does not exceed.
+    ``value`` is ``None`` if nothing was scored. ``low`` and ``high`` are the interval. ``total`` counts the tests of
+    the set, ``n`` the scores that count (pairs of a regression), ``unscored`` the missing ones, ``vacuous`` those with
+    nothing to check, ``vacuous_before`` the same in the baseline. ``more`` further samples would settle an inconclusive
+    gate (``None`` if unknown). With ``all_pass`` all but ``total`` count rows. With ``stop``, figures are of the rows
+    that decided it. ``shared`` rows share passages, in so many ``groups``. ``limit`` says why the gate can never pass
+    or never fail. ``percentile`` is the score that the share ``bound`` of scores does not exceed.
     """
 
     better: Direction
@@ -221,7 +218,7 @@ class Judging:
     """What decides the scores of a metric besides the answers; only equal ones can be compared.
 
     ``judge`` has all judges of the run, ``prompts`` digests by task, ``definition`` the rest. ``served`` counts replies
-    by judge, model and fingerprint, for information.
+    by judge, model and fingerprint.
     """
 
     judge: str
@@ -235,7 +232,7 @@ class SentinelRecord:
     """Stored answers of a judge that a run requested again, to notice a changed judge.
 
     ``changed`` is the sum of their changes, each from 0 (the same verdicts) to 1. ``evidence`` is the e-value of this
-    and earlier runs against a judge that changes few answers, from 1 (none); ``drifts`` is whether it is enough.
+    and earlier runs against a judge that changes few answers; ``drifts`` is whether it is enough.
     """
 
     asked: int = 0
@@ -261,8 +258,7 @@ class RunRecord:
 
     ``warnings`` say why its scores may mean nothing. ``project`` to ``folder`` say where it comes from, "" if unknown.
     ``selection`` has the paths and marks that chose its tests, ``partial`` why they are not all. ``judging`` is by
-    metric, ``sentinels`` by judge. ``skipped`` and ``not_needed`` count tests without a score by function: skipped
-    ones, and rows that a decided set did not need.
+    metric, ``sentinels`` by judge. ``skipped`` and ``not_needed`` count tests without a score by function.
     """
 
     started: str
