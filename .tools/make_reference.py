@@ -263,7 +263,6 @@ def metrics_page() -> str:
         "- `if_empty` is the score of a sample with no claim, entity, question or topic to judge. By default it is "
         "unscored:\n  `UnscoredError`.\n"
         "- `ragas_score` (`assert_ragas_score`) is the harmonic mean of several metrics.",
-        _by_cost(),
         *(_metric(kind) for kind in built_in_metrics()),
     )
 
@@ -272,18 +271,6 @@ def metrics_page() -> str:
 def asked() -> dict[str, list[str]]:
     """Return by name whom each metric asks."""
     return {each["name"]: each["asks"] for each in json.loads("\n".join(metrics_json()))["metrics"]}
-
-
-def _by_cost() -> str:
-    """Return the names of the metrics that ask an embedder, and of those whose lower scores are better."""
-    kinds = built_in_metrics()
-    lists = {
-        "An embedder alone": [kind for kind in kinds if asked()[kind.name] == ["embedder"]],
-        "A judge and an embedder": [kind for kind in kinds if len(asked()[kind.name]) > 1],
-        "Lower is better": [kind for kind in kinds if kind.better == "lower"],
-    }
-    lines = (f"- {title}: {_code(*(kind.__name__ for kind in listed))}." for title, listed in lists.items())
-    return "\n".join(lines)
 
 
 def _metric(kind: type[Metric]) -> str:
@@ -352,7 +339,7 @@ def _asks(kind: type[Metric]) -> str:
 
 
 def _rounds(rounds: int) -> str:
-    return "" if rounds == 1 else f" in {rounds} rounds"
+    return "" if rounds == 1 else f", {rounds} rounds"
 
 
 @lru_cache(maxsize=1)

@@ -205,14 +205,14 @@ class Sample:
 
         A turn is what the user says, and all that the assistant says, calls and receives until the user speaks again;
         its answer is the last text in it. ``retrieved_contexts`` are those on its messages, else its list where the
-        sample has one for each answer, else with ``contexts_from="tools"``, or a list of tools, their results in it;
-        those of the whole sample belong to the last turn. Other fields come from the message of the answer, else from
-        another one of the turn; the ``reference`` of the whole belongs to the last turn if no message has one.
+        sample has one for each answer, else with ``contexts_from="tools"``, or a list of tools, their results; those of
+        the whole sample, and its ``reference``, belong to the last turn if no message has one. Other fields come from
+        the messages of the turn.
 
-        ``metadata`` has the ``messages`` up to the answer, the id of the ``conversation`` (else made of the user's
-        texts), the ``turn``, ``earlier_contexts`` as pairs of turn and text, and ``lacking``, the fields that only
-        other turns have; turns are one ``cluster`` by default. Raises ``TypeError`` naming the turn for a field of the
-        wrong type, and ``ValueError`` for other ``contexts_from``.
+        ``metadata`` has the ``messages`` up to the answer, the id of the ``conversation``, the ``turn``,
+        ``earlier_contexts`` as pairs of turn and text, and ``lacking``, the fields that only other turns have; turns
+        are one ``cluster`` by default. Raises ``TypeError`` naming the turn for a field of the wrong type, and
+        ``ValueError`` for other ``contexts_from``.
 
         >>> talk = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No.", "contexts": ["Dry."]}]
         >>> more = [{"role": "user", "content": "Snow?"}, {"role": "assistant", "content": "Yes."}]

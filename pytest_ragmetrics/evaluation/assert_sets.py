@@ -156,18 +156,17 @@ def assert_no_regression(
 ) -> TableComparison:
     """Assert that no metric, or none of those named, has become worse than in an earlier run.
 
-    It fails only on proof: without a change, with a probability of at most ``alpha`` over all metrics together, unless
-    the baseline was chosen as the best of several runs. A stratified permutation test asks how likely so low a mean is
-    if any of the scores of a row could be today's (for one earlier run and scores of 0 and 1: McNemar's exact test),
-    with Holm's correction for several metrics, and for rows that no longer have anything to check. Samples with the
-    same ``metadata["cluster"]``, or with a shared passage unless ``rag_clusters`` is "named", stay together. Without a
-    drop the comparison has the smallest one that would have shown.
+    It fails only on proof: without a change, with a probability of at most ``alpha`` over all metrics together. A
+    stratified permutation test asks how likely so low a mean is if any of the scores of a row could be today's (for one
+    earlier run and scores of 0 and 1: McNemar's exact test), with Holm's correction for several metrics, and for rows
+    that no longer have anything to check. Samples with the same ``metadata["cluster"]``, or with a shared passage
+    unless ``rag_clusters`` is "named", stay together. Without a drop the comparison has the smallest one that would
+    have shown.
 
-    A list of runs, the oldest first, finds more: of 50 rows, 10 % of which fail in a run, a loss of ten points in 81 %
-    of cases with five runs, in 46 % with one. Runs that are partial or cannot be compared are left out by name. Several
-    answers to a row, samples of one id with ``metadata["answer"]`` 1, 2, ..., all count.
-
-    ``by``, a metadata key such as "language", also tests its groups, with half of ``alpha``, and names those that lost.
+    A list of runs, the oldest first, finds more: of 50 rows a loss of ten points in 81 % of cases with five runs, in 46
+    % with one. Runs that are partial or cannot be compared are left out by name. Several answers to a row, samples of
+    one id with ``metadata["answer"]`` 1, 2, ..., all count. ``by``, a metadata key such as "language", also tests its
+    groups, with half of ``alpha``, and names those that lost.
 
     With fewer than 5 rows, less than 80 % of the baseline's rows, a partial baseline, or all runs left out it is
     inconclusive, and fails unless ``inconclusive="pass"``. The rest is as in :func:`assert_not_worse`. Raises
@@ -208,9 +207,9 @@ def assert_not_worse(
     ``baseline`` is a file of ``--rag-json`` or ``Evaluation.to_json``, an evaluation, or a list of them, where a row
     has its mean; the default is ``--rag-baseline``. Rows are paired by the id of their sample, else by question, else
     by content. The whole interval of the mean paired difference must be above ``-margin`` (below ``margin`` if lower is
-    better); without a margin only a proven gain passes. A margin of 0.02 takes 183 rows or more even if none changes,
-    one of 0.05 takes 72; :func:`assert_no_regression` needs none. ``inconclusive="pass"`` fails only if the whole
-    interval is beyond. Rows with nothing to check in one run are not compared, unless ``vacuous="count"``.
+    better). A margin of 0.02 takes 183 rows or more even if none changes, one of 0.05 takes 72;
+    :func:`assert_no_regression` needs none. ``inconclusive="pass"`` fails only if the whole interval is beyond. Rows
+    with nothing to check in one run are not compared, unless ``vacuous="count"``.
 
     Returns the comparison, with the rows that are not compared. Raises ``AssertionError`` with the rows that regressed
     and improved; :class:`UnscoredError` for rows that lost their score (unless ``skip_unscored=True``), and if no row

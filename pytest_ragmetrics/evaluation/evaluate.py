@@ -64,13 +64,12 @@ def evaluate(
 
     ``samples`` are samples, rows for ``Sample.from_mapping``, a data frame, a data set of another tool, or the path of
     a file, relative to the current folder; ``columns`` maps fields to columns: ``{"question": "query"}``. ``metrics``
-    are metrics or names; named ones get ``judge`` and ``embedder``. A pytest session provides judge, cache, columns and
-    concurrency; elsewhere answers are kept in ``cache_dir``, if given. Each score is the mean of ``votes`` judgements,
-    by default as many as the session says. ``progress`` shows a line in a terminal, or is a function of the scores done
-    and of all, called on the engine's thread. ``vacuous="count"`` counts scores with nothing to check. Of a
-    conversation the last answer is scored; with ``turns="each"`` every answer is a row, and metrics of conversations
-    score a further one; ``contexts_from`` is that of ``Sample.turns``. Works from any thread, also inside a running
-    loop.
+    are metrics or names; named ones get ``judge`` and ``embedder``. A pytest session provides judge, cache, columns,
+    votes and concurrency; elsewhere answers are kept in ``cache_dir``, if given. ``progress`` shows a line in a
+    terminal, or is a function of the scores done and of all, called on the engine's thread. ``vacuous="count"`` counts
+    scores with nothing to check. Of a conversation the last answer is scored; with ``turns="each"`` every answer is a
+    row, and metrics of conversations score a further one; ``contexts_from`` is that of ``Sample.turns``. Works from any
+    thread, also inside a running loop.
 
     A row that cannot be scored keeps the reason. Raises ``ValueError`` for an unknown metric, two of one name and
     columns of no field, :class:`DatasetError` for a file that cannot be read and a column that no row has,

@@ -211,19 +211,18 @@ class NliJudge(PromptedJudge):
     """Verifies claims by a cross-encoder for natural language inference: premise a passage, hypothesis the claim.
 
     ``model`` is a folder with a model and its tokenizer, or a name for sentence-transformers, pinned as
-    ``NAME@REVISION``. Claims are the sentences of a text that do not refuse to answer; pronouns are not resolved.
-    Premises are the closest sentences, alone and joined, and ``passages`` passages of eight consecutive sentences; a
-    claim is supported if the best entails it with a probability of at least ``threshold``. Evidence is the smallest
-    passage inside it that does. A context is contradicted if one of its passages contradicts a sentence of the response
-    as clearly.
+    ``NAME@REVISION``. Claims are the sentences of a text; pronouns are not resolved. Premises are the closest
+    sentences, alone and joined, and ``passages`` passages of eight sentences. A claim is supported if the best entails
+    it with a probability of at least ``threshold``; evidence is the smallest passage that does. A context is
+    contradicted if one of its passages contradicts a sentence of the response as clearly.
 
     ``labels`` names the classes of a model without names, in the order of its logits; ``device`` is that of torch. A
-    ``scorer`` replaces the library: an object with ``labels`` (the class names) and ``logits(pairs)`` (a row of numbers
-    for each premise and hypothesis), used by one thread at a time; ``model`` is then the name in cache keys.
+    ``scorer`` replaces the library: an object with ``labels`` and ``logits(pairs)`` (a row of numbers for each premise
+    and hypothesis), used by one thread at a time; ``model`` is then the name in cache keys. Otherwise they have the
+    digest of the folder's files, or the name with its revision.
 
-    The cache key has the digest of the folder's files, or the name with its revision, which replays answers without the
-    model. Raises :class:`JudgeError` for other tasks than claims and contradictions, :class:`JudgeNotConfiguredError`
-    for a model that cannot be used.
+    Raises :class:`JudgeError` for other tasks than claims and contradictions, :class:`JudgeNotConfiguredError` for a
+    model that cannot be used.
 
     >>> NliJudge("house/entailment@v2").name
     'nli:house/entailment@v2'

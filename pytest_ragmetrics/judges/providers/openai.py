@@ -86,8 +86,8 @@ class OpenAIJudge(ApiJudge[OpenAICapabilities]):
     ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``. The key is needed for the first
     request, not for replayed ones; it may be a function, also an asynchronous one, called before each attempt.
     ``parameters`` are the sampling parameters, by default a temperature of 0, and 1 for further samples of one request;
-    those that the model refuses are left out. With ``{"service_tier": "flex"}`` an attempt may take 15 minutes, and a
-    request without capacity ends in the ordinary tier. Use it in one event loop, and ``aclose`` it there.
+    those that the model refuses are left out. With ``{"service_tier": "flex"}`` an attempt may take 15 minutes. Use it
+    in one event loop, and ``aclose`` it there.
 
     >>> OpenAIJudge("gpt-5.4-mini").name
     'openai:gpt-5.4-mini'

@@ -45,11 +45,9 @@ def align(span: str, contexts: object, *, casefold: bool = True, matching: Match
     """Decide whether a quotation is in one of the contexts, and where.
 
     ``contexts`` is a text, a document, or a list of them. ``verbatim`` matching ignores case, typography and layout;
-    ``editorial`` also what honest quoting may change: punctuation that changes no word and no number, ellipses and
-    brackets (also a noun for a pronoun, or another form of a word), and a passage that runs over adjoining chunks.
-    Words may be left out, but not those that negate or reverse ("refused to"), hedges beside what is kept ("may", "half
-    of") and sentences that deny it ("That is a lie."). Where the source ends a sentence or a block, the span must have
-    a mark or a line break. Contexts are one text if they share 20 characters; they are chunks of one document if the
+    ``editorial`` also what honest quoting may change: punctuation, ellipses, brackets, and a passage that runs over
+    adjoining chunks (``ragmetrics docs quotations``). Where the source ends a sentence or a block, the span must have a
+    mark or a line break. Contexts are one text if they share 20 characters; they are chunks of one document if the
     first stops in mid-sentence and the next continues it. Raises ``ValueError`` for any other ``matching``.
 
     >>> verdict = align("the tide [\u2026] turned at noon", ["We saw that the tide had, at last, turned at noon."])
