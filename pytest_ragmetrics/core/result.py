@@ -44,8 +44,8 @@ _PERCENT = (2, 100)
 class Evidence:
     """A piece of a context that supports a verdict; offsets are code points of the original context.
 
-    ``turn`` is that of an earlier turn of a conversation whose context it is. Where a conversation is scored as a
-    whole, the piece is of a message of that turn, and ``context`` is its place there.
+    ``turn`` is that of an earlier turn of a conversation. Where a conversation is scored as a whole, the piece is of a
+    message of that turn, and ``context`` is its place there.
     """
 
     context: int
@@ -84,9 +84,9 @@ class Verdict:
     """The judgement of one piece of the response: a claim, a quotation, a sentence, a question.
 
     ``start`` and ``end`` are its offsets in the response, ``None`` for a text that is no piece of it. ``evidence`` has
-    the passages that support it, ``nearest`` the closest one where none does. ``kind`` is what a quoted span is, in
-    which part of a conversation a piece was found that the answer's own contexts lack, or why a wish is not counted.
-    ``turn`` is that of the answer, or of the user's fact or wish.
+    the passages that support it, ``nearest`` the closest one where none does. ``kind`` is what a quoted span is, where
+    in a conversation a piece was found, or why a wish is not counted. ``turn`` is that of the answer, or of the user's
+    fact or wish.
     """
 
     text: str

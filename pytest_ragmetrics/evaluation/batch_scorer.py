@@ -41,9 +41,9 @@ def scorer(
     """Return a callable that adds scores to a batch of rows, a pandas frame or an Arrow table, and can be pickled.
 
     ``metrics`` are metrics or their names; a mapping gives the bound a score must reach to have ``passed``. Rows have
-    the columns of ``rag_dataset``. Each process has its own client, with ``concurrency`` requests in flight; processes
-    with the same ``cache_dir`` ask once for equal requests, and read the cache of ``RAGMETRICS_CACHE_URL`` beside it.
-    Keys come from the environment. A row that cannot be scored has the reason, and raises nothing.
+    the columns of ``rag_dataset``. Each process has its own client, with ``concurrency`` requests in flight, and takes
+    keys from its environment; processes with the same ``cache_dir`` ask once for equal requests, and read the cache of
+    ``RAGMETRICS_CACHE_URL`` beside it.
 
     The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
     (nothing to check) and ``_unscored`` (why there is no score). On Spark:

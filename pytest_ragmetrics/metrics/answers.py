@@ -102,9 +102,9 @@ def _shares(weights: object) -> tuple[float, float]:
 class AnswerCorrectness(JudgedMetric):
     """The F-beta of the response's statements and its similarity to the reference, 3 to 1 by ``weights``.
 
-    Use it when you have right answers and want one figure for facts and wording. A true positive (TP) is a statement of
-    the response that the reference supports, a false positive (FP) another one; a false negative (FN) is a statement of
-    the reference that the response does not support. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts
+    Use it when you have right answers and want one figure for facts and wording. A statement of the response is a true
+    positive (TP) if the reference supports it, else a false positive (FP); a false negative (FN) is a statement of the
+    reference that the response does not support. Precision is TP / (TP + FP), recall TP / (TP + FN), which counts
     ``beta`` times. The similarity is the cosine of both texts, at least 0. A part of weight 0 is not requested.
     ``user_input`` resolves pronouns. 0.0 if one text has no statement. After Ragas.
 
@@ -172,8 +172,8 @@ async def _cosine(one: str, other: str, ask: Ask) -> float:
 class SemanticSimilarity(JudgedMetric):
     """The cosine similarity of ``response`` and ``reference`` by the embedder, without a judge.
 
-    Use it when you want a cheap check that an answer is about the same thing as the right one. With ``threshold``, from
-    0 to 1, the score is 1.0 if the similarity reaches it, else 0.0. After Risch et al. (2021).
+    Use it when you want a cheap check that an answer is about the same thing as the right one. With ``threshold`` the
+    score is 1.0 if the similarity reaches it, else 0.0. After Risch et al. (2021).
 
     A bound belongs to its embedder: unrelated texts are at 0.01 with all-MiniLM-L6-v2, at 0.73 with multilingual-e5.
     ``ragmetrics doctor --embedder SPEC`` prints yours.

@@ -31,9 +31,9 @@ class AspectCritique(AnyFieldsMetric):
     ``good`` the wanted answer, 1 or 0; ``name`` alone chooses a predefined aspect. ``strictness`` requests, an odd
     number, decide by majority. After Ragas.
 
-    The judge sees question, response, contexts, reference and its contexts, and all turns of a conversation, as far as
-    given; there must be a response, or an answer in a turn. A subclass for other fields names them:
-    ``requires = ("user_input",)``.
+    The judge, also of rubrics and criteria, sees question, response, contexts, reference and its contexts, and all
+    turns of a conversation, as far as given; there must be a response, or an answer in a turn. A subclass for other
+    fields names them: ``requires = ("user_input",)``.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "verdict": "yes"}'
     >>> AspectCritique(name="politeness", definition="Is it polite?", judge=judge).score(response="Please wait.").value
@@ -185,9 +185,8 @@ class Rubric(AnyFieldsMetric):
     """The step of your own scale that fits a sample best, the lowest as 0.0 and the highest as 1.0.
 
     Use it when you can describe what a bad, a fair and a good answer look like. ``steps`` describes each from the
-    worst, number 1, on: a list, or a mapping by number; without it a row has its own as ``rubric`` or ``rubrics``. The
-    judge sees what :class:`AspectCritique` shows. ``reason`` has the step; ``name`` distinguishes several rubrics.
-    After Ragas.
+    worst, number 1, on: a list, or a mapping by number; without it a row has its own as ``rubric`` or ``rubrics``.
+    ``reason`` has the step; ``name`` distinguishes several rubrics. After Ragas.
 
     >>> judge = lambda prompt: '{"reason": "It says please.", "rating": 2}'
     >>> metric = Rubric(steps=["Rude.", "Polite.", "Warm."], judge=judge)
@@ -249,8 +248,8 @@ class SimpleCriteria(AnyFieldsMetric):
     """A whole number from 0 to ``highest`` that a judge gives a sample by your ``definition``, divided by ``highest``.
 
     Use it when one sentence, or a list of steps as in G-Eval, says what a good answer is. ``evaluation_steps`` follow
-    the definition, or replace it. The judge sees what :class:`AspectCritique` shows. ``reason`` has the number;
-    ``name`` distinguishes several criteria. After Ragas, whose score is the number.
+    the definition, or replace it. ``reason`` has the number; ``name`` distinguishes several criteria. After Ragas,
+    whose score is the number.
 
     >>> judge = lambda prompt: '{"reason": "Two of four seasons.", "rating": 2}'
     >>> metric = SimpleCriteria(definition="How many seasons are named?", highest=4, judge=judge)
@@ -316,8 +315,7 @@ class CriteriaMet(AnyFieldsMetric):
 
     Use it when every question has demands of its own: "It names the deadline.", "It says that fees may apply."
     ``criteria`` of a row is a text or a list; those of the metric are for every row. Each is a request and a verdict.
-    The judge sees what :class:`AspectCritique` shows. An empty list scores 1.0, vacuous; none at all is a
-    ``ValueError``.
+    An empty list scores 1.0, vacuous; none at all is a ``ValueError``.
 
     >>> judge = lambda prompt: '{"reason": "It says so.", "verdict": "yes"}'
     >>> result = CriteriaMet(judge=judge).score(response="By May 3.", criteria=["It names a date.", "It is short."])

@@ -32,7 +32,7 @@ def ragas_score(results: Scores, *, vacuous: Vacuous = "skip") -> MetricResult:
     """Return the harmonic mean of the means of several metrics.
 
     ``results`` maps names of metrics to a score or the scores of several samples, or is a list of results. A mean of 0
-    or less makes it 0.0. The predefined aspects are left out, and so are results with nothing to check, unless
+    or less makes it 0.0. Predefined aspects are left out, and so are results with nothing to check, unless
     ``vacuous="count"``. Raises ``ValueError`` if fewer than two metrics are left, if lower scores of one are better,
     and for a missing or infinite score.
 

@@ -164,15 +164,13 @@ def rag_calibrated(
 
     ``labels`` is a file (relative to ``base``, by default the current folder) or a list of rows: each has a ``label``,
     1 for a good answer and 0 for a bad one, or a number on ``label_scale`` that is good from ``good_from`` on (by
-    default its middle), and may have a ``group`` or ``cluster``; ``columns`` is as in :func:`evaluate`. An answer
-    passes the judge at ``threshold``; without one the figures are cross-validated at the threshold that fits best. The
-    lower end of kappa's interval decides: a very good judge takes about 50 labels to reach 0.6, a good one 100 or more;
-    ``by="estimate"`` takes the estimate. ``fresh=True`` asks anew once a run, but not in replay nor batches;
-    ``reply_days`` of the calibration is the age of stored replies.
+    default its middle), and may have a ``group`` or ``cluster``. An answer passes the judge at ``threshold``; without
+    one the figures are cross-validated at the threshold that fits best. The lower end of kappa's interval decides: a
+    very good judge takes about 50 labels to reach 0.6, a good one 100 or more; ``by="estimate"`` takes the estimate.
+    ``fresh=True`` asks anew once a run, but not in replay nor batches.
 
     Returns the calibration, for ``Evaluation.corrected_mean``. Raises ``AssertionError`` with the figures and the worst
-    disagreements, also for a row without a score, unless ``skip_unscored=True``. The report counts these scores apart
-    from the application's.
+    disagreements, also for a row without a score, unless ``skip_unscored=True``. The report counts these scores apart.
 
     >>> rows = [{"response": "Moss.", "contexts": ["Moss grows here."], "label": 1},
     ...         {"response": "Sand and gravel.", "contexts": ["Moss grows here."], "label": 0}] * 2
