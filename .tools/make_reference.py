@@ -52,7 +52,7 @@ _CHARACTERS_A_TOKEN = 4
 _RAISES = re.compile(r"Raises\s(?:as .+?|.*?``\w+Error``.*?)\.(?=\s|$)", re.DOTALL)
 #: Methods that only this package calls.
 _INTERNAL = {"sample_of", "is_of", "answers_of", "require_fields", "vacuous_score", "untrusted_texts", "is_shared_by"}
-_INTERNAL |= {"complete", "messages"}
+_INTERNAL |= {"complete", "messages", "judge_here", "require", "better_of"}
 
 
 def markdown(docstring: str | None) -> str:

@@ -112,7 +112,7 @@ class Usage:
 
     Tokens and ``cost`` are those of the requests made; ``saved`` is what the cached ones would have cost. The provider
     read ``cached_prompt_tokens`` from its own cache and wrote ``cache_write_tokens`` into it. ``embedding_tokens`` are
-    part of ``cost`` and of no other count.
+    part of ``cost`` alone.
     """
 
     calls: int = 0

@@ -27,9 +27,8 @@ _ACCEPTED = (
 def sample_from(result: Any, *, question: str | None = None) -> Sample:
     """Return the sample in what an application returned; ``question`` is used where the result has none.
 
-    It reads the forms that ``rag_respond`` may return (``ragmetrics docs rows``), and rows of Ragas and DeepEval. Of a
-    pipeline with several lists of documents it takes the last. Raises ``TypeError`` for anything else, ``ValueError``
-    for a mapping without a field to score.
+    It reads the forms that ``rag_respond`` may return (``ragmetrics docs rows``), and rows of Ragas and DeepEval.
+    Raises ``TypeError`` for anything else, ``ValueError`` for a mapping without a field to score.
 
     >>> sample_from({"query": "Why?", "result": "So.", "source_documents": ["It is so."]}).retrieved_contexts
     ('It is so.',)

@@ -62,8 +62,7 @@ def score_columns(test: TestRecord) -> dict[str, Any]:
 def load_scores(path: str | Path) -> Evaluation:
     r"""Return the table of a file that ``ragmetrics score`` wrote, for gates in a suite: ``assert_mean(table, 0.8)``.
 
-    ``path`` ends in ``.jsonl``, or in ``.parquet``, which needs pyarrow. Rows have their results with verdicts and
-    evidence, or the reasons why there are none. Raises ``DocumentError`` naming file and row.
+    ``path`` ends in ``.jsonl``, or in ``.parquet``, which needs pyarrow. Raises ``DocumentError`` naming file and row.
 
     >>> from contextlib import redirect_stdout
     >>> from io import StringIO

@@ -354,8 +354,8 @@ class Evaluation(TableNames):
     ) -> tuple[Row, ...]:
         """Return the rows with a score below ``min`` or above ``max``, or without a score that one of them is for.
 
-        A number is for every metric of its direction, ``min`` where higher is better and ``max`` where lower is; a
-        mapping is by name. Raises ``ValueError`` if neither is given.
+        A number is for every metric of its direction (``max`` where lower is better), a mapping is by name. Raises
+        ``ValueError`` if neither is given.
         """
         if min is None and max is None:
             raise ValueError("give min= or max=, the score to hold the rows against")
@@ -375,9 +375,9 @@ class Evaluation(TableNames):
     ) -> TableComparison:
         """Return what changed from ``other``, an earlier table, to this one, for every metric that both have.
 
-        Rows are paired by the id of their sample, else by question, else by content; the others, and rows unscored or
-        with nothing to check in one table, are listed. Raises ``ValueError`` for an id that occurs twice in one table,
-        and if different judges scored the same row.
+        Rows are paired as in ``assert_not_worse``; those that are not, or are unscored or with nothing to check in one
+        table, are listed. Raises ``ValueError`` for an id that occurs twice in one table, and if different judges
+        scored the same row.
 
         >>> def table(**scores):
         ...     rows = [Row(sample=Sample(id=name), results={"brevity": MetricResult(score, metric="brevity")})

@@ -56,9 +56,8 @@ class Contains(Metric):
     """The share of the required texts that the response contains, and of the forbidden ones that it does not.
 
     Use it when you know key facts of a right answer: a number, a name, the wording of a warning; or what it may never
-    say. ``must_contain`` and ``must_not_contain`` of a row are a text or a list; an entry of ``must_contain`` that is a
-    list requires one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for every row. Equal texts count
-    once.
+    say. ``must_contain`` and ``must_not_contain`` of a row are a text or a list; a list in ``must_contain`` requires
+    one of its texts. ``all``, ``any`` (one is enough) and ``none`` are for every row. Equal texts count once.
 
     Case, quotation marks, dashes, white space, full width, markup and hyphens at line ends are ignored. A text begins
     and ends with a word or a number: 12 is not in 112, 1.12 or -12, but in "$12" and "12 %"; scripts without spaces

@@ -45,11 +45,10 @@ def metric(
 ) -> Metric | Callable[[Scores], Metric]:
     """Make a metric of a function; its parameters name the fields of the sample that it takes.
 
-    A field without a default must be given and not be blank. ``sample`` is the whole :class:`Sample`; ``ask`` makes it
-    a judged metric, whose function may be a coroutine: ``await ask(task)``. The function returns a number or a bool, a
-    list of :class:`Verdict` whose share of good ones is the score, or a :class:`MetricResult`; it raises
-    :class:`UnscoredError` if there is no score. ``name`` defaults to the function's; ``scale`` is the lowest and the
-    highest score, ``better`` which is good.
+    A field without a default must be given and not be blank. ``sample`` is the whole ``Sample``; ``ask`` makes it a
+    judged metric, whose function may be a coroutine: ``await ask(task)``. The function returns a number or a bool, a
+    list of ``Verdict`` whose share of good ones is the score, or a ``MetricResult``; it raises :class:`UnscoredError`
+    if there is no score.
 
     Raises ``TypeError`` naming a parameter that is no field, and ``ValueError`` for an invalid ``better`` or ``scale``.
 

@@ -30,9 +30,8 @@ class QuotedSpansAlignment(Metric):
     ``matching="verbatim"`` ignores white space, case (unless ``casefold=False``), typography and markup;
     ``"editorial"`` also ellipses, bracketed changes and punctuation at the ends. Not counted: spans that no context has
     and that are in ``allowed`` or in what the user says, unless a colon or a word like "says" right beside attributes
-    them. A span in English title case, or beside a word like "novel", is labelled as a title or name; ``titles="skip"``
-    does not count it. ``history`` is as in :class:`Faithfulness`. Without spans: 1.0 and vacuous, or 0.0 with
-    ``require_quotes=True``.
+    them; with ``titles="skip"`` those in English title case, or beside a word like "novel". ``history`` is as in
+    :class:`Faithfulness`. Without spans: 1.0 and vacuous, or 0.0 with ``require_quotes=True``.
 
     >>> result = QuotedSpansAlignment().score(
     ...     response='It says "the tide turned at noon" and "the boats were lost".',

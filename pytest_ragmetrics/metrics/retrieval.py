@@ -261,7 +261,7 @@ def assert_retrieved(
     """Assert that a metric of the ids retrieved, best first, is at least ``min`` for the top ``k`` of them.
 
     For ndcg, ``reference_ids`` may map ids to grades. The formulas are those of PrecisionAtK, RecallAtK, HitRate, MRR,
-    MAP and NDCG. A failure shows the ids that are missing or irrelevant.
+    MAP and NDCG.
 
     >>> assert_retrieved(["a", "b", "c"], ["a", "c"], k=3).value
     1.0

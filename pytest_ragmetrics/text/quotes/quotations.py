@@ -60,8 +60,8 @@ _FEW_READINGS = 4
 class Quotation:
     """What is between an opening mark and its closing mark; offsets are code points of the text.
 
-    ``text`` is ``response[start:end]`` with no white space at either end; ``marks`` are the opening and
-    closing mark as they are written, ``(">", "")`` for a block quote; ``words`` is its length.
+    ``text`` has no white space at either end; ``marks`` are the opening and closing mark as they are written,
+    ``(">", "")`` for a block quote; ``words`` is its length.
     """
 
     text: str
