@@ -469,7 +469,7 @@ def commands_page() -> str:
         "Commands",
         "The commands of `ragmetrics`, which is also `python -m pytest_ragmetrics`.",
         "A command exits with 0, with 1 after an error or a failed check, with 2 for wrong arguments, and with 130 "
-        "after Ctrl-C.\nSeveral commands take these:",
+        "after Ctrl-C.\n`-o` is also `--output`. Several commands take these:",
         _table(row for row in every if row in common),
         *(_command(name, command, common) for name, command in commands()),
     )
@@ -502,7 +502,7 @@ def _argument(param: Argument | click.Option) -> str:
     value = param.metavar or "\\|".join(choices) or str(param.name).upper()
     if isinstance(param, Argument):
         return _code(value)
-    return _code(*(name if param.is_flag else f"{name} {value}" for name in param.opts))
+    return _code(*(name if param.is_flag else f"{name} {value}" for name in param.opts if name != "--output"))
 
 
 # Lists of topics.

@@ -37,7 +37,7 @@ class NothingComparedError(RagMetricsError):
 @command("diff")
 @argument(
     "files RUN.json...",
-    "two or three files of --rag-json, or of ragmetrics score (.jsonl, .parquet), the oldest first",
+    "two or three files of --rag-json or ragmetrics score, the oldest first",
 )
 @html_option(help="write a page of answers side by side")
 @option("--by KEY", str, "compare values of a metadata key, such as model, in one file")

@@ -69,9 +69,7 @@ _ROWS = 20
 @option("--min-accuracy X", Number(0, 1), "exit with 1 if the accuracy is below X")
 @option("--min-resistance X", Number(0, 1), "exit with 1 if the resistance is below X")
 @option("--prompts DIR", Checked(lambda text: prompt_folder(text, Path.cwd())), "as the setting rag_prompts")
-@scoring_options(
-    seed="of the rows and faults", cache="with ROWS as ragmetrics cache has it, for the judge's questions nowhere"
-)
+@scoring_options(seed="of the rows and faults", cache="with ROWS as ragmetrics cache, else nowhere")
 def run(arguments: Arguments) -> CommandResult:
     """Report which planted faults metrics notice, or how a judge answers questions with known answers."""
     of_rows = bool(arguments.answers)

@@ -85,9 +85,8 @@ class Sample:
     """One row to score; every field is optional, and a metric names those it needs.
 
     Contexts are texts, or documents of other libraries: objects with ``page_content``, ``get_content()``, ``text`` or
-    ``content``, or mappings with such a key. They are kept as a tuple of strings; a bare string is one context. A
-    ``response`` of names and values, or a list of them, is kept as JSON text; a message, a whole row and a list of
-    texts are no response.
+    ``content``, or mappings with such a key; a bare string is one context. A ``response`` of names and values, or a
+    list of them, is kept as JSON text; a message, a whole row and a list of texts are no response.
 
     A conversation is a list of messages (or its JSON text) as ``user_input`` or in ``metadata["messages"]``, where it
     is kept. Unless given, ``user_input`` is then the user's last message, ``response`` the assistant's text that ends

@@ -82,9 +82,9 @@ class Metric(ABC, Named):
 
     ``measure`` gets a ``Sample`` with all it ``requires``, and returns a ``MetricResult`` of this ``name`` on this
     ``scale``, with ``verdicts`` and a ``reason`` for failures, worded by ``noun`` and ``complaint``. It raises
-    :class:`UnscoredError` if there is no score. A metric that waits also implements ``ameasure``; one that asks a judge
-    is a ``JudgedMetric``. Parameters are keyword-only, with defaults if its name alone is to make it. The hook
-    ``pytest_ragmetrics_register_metrics`` makes it known by name; ``pytest_ragmetrics.metric`` makes one of a function.
+    :class:`UnscoredError` if there is no score. One that asks a judge is a ``JudgedMetric``. Parameters are
+    keyword-only, with defaults if its name alone is to make it. The hook ``pytest_ragmetrics_register_metrics`` makes
+    it known by name; ``pytest_ragmetrics.metric`` makes one of a function.
 
     >>> class Brevity(Metric):
     ...     name = "brevity"

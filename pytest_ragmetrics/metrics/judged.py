@@ -161,15 +161,14 @@ else:
 
 
 class JudgedMetric(Metric, _Asking):
-    """A metric that asks a judge; subclasses implement :meth:`judged`.
+    """A metric that asks a judge; subclasses implement ``judged``.
 
-    ``judged`` asks with ``await ask(task)``, a task of :mod:`pytest_ragmetrics.judges.tasks` whose answer is checked
-    and typed, and several at once with ``asyncio.gather``; ``await ask.embed(texts)`` are vectors. It ends in
-    ``ask.result(...)`` or ``ask.share(verdicts, ...)``, which add judge and cost. A judge that fails leaves the sample
-    unscored. Each vote calls ``judged`` anew, so keep nothing in the metric.
+    ``judged`` asks with ``await ask(task)``, a task of ``pytest_ragmetrics.judges.tasks`` whose answer is checked and
+    typed, and several at once with ``asyncio.gather``; ``await ask.embed(texts)`` are vectors. It ends in
+    ``ask.result(...)`` or ``ask.share(verdicts, ...)``, which add judge and cost. Each vote calls ``judged`` anew, so
+    keep nothing in the metric.
 
     ``judge`` and ``embedder`` default to the session's; without a session, to those that the environment has a key for.
-    ``score`` also works inside a running loop.
 
     >>> from pytest_ragmetrics.judges.tasks import RateRelevance
     >>> class Sympathy(JudgedMetric):

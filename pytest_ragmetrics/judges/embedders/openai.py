@@ -50,9 +50,8 @@ class _TooManyTextsError(JudgeError):
 class OpenAIEmbedder(Embedder):
     """A model behind the OpenAI API; ``base_url`` names another server that speaks it.
 
-    ``api_key`` and ``base_url`` default to ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL``; ``api_key`` is as in
-    :class:`OpenAIJudge`. Texts requested within a few milliseconds share a request. Use it in one event loop, and
-    ``aclose`` it there.
+    ``api_key`` and ``base_url`` are as in ``OpenAIJudge``. Texts requested within a few milliseconds share a request.
+    Use it in one event loop, and ``aclose`` it there.
 
     >>> OpenAIEmbedder("text-embedding-3-small").name
     'openai:text-embedding-3-small'
