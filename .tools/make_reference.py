@@ -256,8 +256,8 @@ def metrics_page() -> str:
         "retrieved_contexts=[...])`. The name is the class's in\nsmall letters: `context_recall` of `ContextRecall`.",
         "- Scores are from 0 to 1 and higher is better, unless the entry says otherwise. A score with nothing to check "
         "is `vacuous`: means,\n  rates and gates leave it out.\n"
-        "- Every metric takes `name=`, every judged one `judge=` and `embedder=` (`llm=` and `embeddings=` of other "
-        "tools). A helper\n  takes the parameters of its metric, and a judged one `votes=`.\n"
+        "- Every metric takes `name=`, every judged one `judge=` and `embedder=`. A helper takes the parameters of "
+        "its\n  metric, and a judged one `votes=`.\n"
         f"- `asks` is the cost of a sample with {_CONTEXTS} contexts of {_SIZE} characters without a cache: requests "
         f"to the judge, and\n  prompt tokens of {_CHARACTERS_A_TOKEN} characters. Metrics without it ask no model.\n"
         "- `if_empty` is the score of a sample with no claim, entity, question or topic to judge. By default it is "
@@ -319,7 +319,7 @@ def _listed_facts(facts: Iterable[tuple[str, str]]) -> str:
 
 
 def _facts(kind: type[Metric]) -> list[tuple[str, str]]:
-    usual = (kind.scale, kind.better) == ((0.0, 1.0), "higher")
+    usual = kind.scale == (0.0, 1.0) and (kind.better == "higher" or "lower is better" in (kind.__doc__ or ""))
     return [
         ("asks", _asks(kind)),
         ("score", "" if usual else f"{kind.scale[0]:g} to {kind.scale[1]:g}, {kind.better} is better"),
