@@ -34,8 +34,8 @@ from pytest_ragmetrics.runs.wording.figures import named
 
 # Passages lost what the reference says if they have so much less of it.
 _LOST = 0.1
-# So many good judgements of a cell that was judged bad say that the judge erred.
-_LUCK = 2
+# So many more bad judgements of the new cell are needed before anybody is blamed.
+_BAD = 2
 _REFERENCES = ("reference", "reference_contexts", "reference_context_ids")
 _PASSAGES = ("retrieved_contexts", "retrieved_context_ids")
 
@@ -175,14 +175,14 @@ class _Row:
         """Return what made it worse by the scores of further cells, once the new one was judged again.
 
         Where one of answer and passages is as before, the other cells are those there are: so these are judged again.
-        A judge that errs in 1 of 10 answers in other words would make 1 % of the rows blamed after two bad judgements,
-        0.3 % after three.
+        A judge that errs in 1 of 10 answers would make 1 % of the rows of an application that only rewords blamed after
+        two bad judgements, 0.3 % after three; where passages also come in another order, 1.8 % and 0.3 %.
         """
         self._judge = self._find_judge()
         old, now = self.old.sample, self.now.sample
         same_answer, same_passages = self._is_same("response"), all(map(self._is_same, _PASSAGES))
         is_one = self._sees("retrieved_contexts") and (same_answer or same_passages)
-        if self._judge and await self._is_luck(runner, bad=2 if is_one else 1):
+        if self._judge and await self._is_luck(runner, good=2 if is_one else 1):
             return self._blame("judge")
         if now.metadata.get("messages") is not None and (self._metric.of_conversation or self._metric.sees_all_turns):
             raise _Missing("it sees the whole conversation, of which answers and passages cannot be exchanged")
@@ -206,14 +206,14 @@ class _Row:
         part: Part = "interplay" if is_kept and is_good else "generator" if is_kept else "retriever"
         return self._blame(part, kept, other, should_refuse=not is_kept and other is not None and not is_good)
 
-    async def _is_luck(self, runner: Runner, *, bad: int) -> bool:
-        """Judge the new cell again until so many judgements bear out the one of the record, or two do not."""
+    async def _is_luck(self, runner: Runner, *, good: int) -> bool:
+        """Judge the new cell again until two judgements bear out the one of the record, or so many do not."""
         found: list[bool] = []
-        while found.count(False) < bad and found.count(True) < _LUCK:
+        while found.count(False) < _BAD and found.count(True) < good:
             again = await self._score(runner, self.now.sample, vote=_taken(self.now) + len(found))
             self._again.append(again.value)
             found.append(self._is_good(again.value) or self._is_other_fault(again))
-        return found.count(True) == _LUCK
+        return found.count(True) == good
 
     def _is_other_fault(self, again: MetricResult) -> bool:
         """Tell whether none of the claims that were wrong is so again: a judge that errs does so about others, too.

@@ -312,12 +312,19 @@ def planted(rows: Sequence[Base], number: int, seed: int) -> tuple[list[Fault], 
 
 
 def unchanged(
-    rows: Sequence[Base], number: int, seed: int, flips: float, *, same: float = 0.5, by_claim: bool = False
+    rows: Sequence[Base],
+    number: int,
+    seed: int,
+    flips: float,
+    *,
+    same: float = 0.5,
+    by_claim: bool = False,
+    moved: bool = False,
 ) -> tuple[int, int]:
     """Return how many rows of an unchanged application became worse, and for how many retriever or generator is blamed.
 
     Nine of ten answers are right in both runs; a share of them has the ``same`` words, the others have other words. The
-    judge errs in so many of its replies, or about so many claims (``by_claim``).
+    judge errs in so many of its replies, or about so many claims (``by_claim``). Passages may have ``moved``.
     """
     draw, judge = random.Random(seed), HonestJudge(flips, seed, by_claim=by_claim)
     made = []
@@ -333,7 +340,9 @@ def unchanged(
         question = f"Why {at}?"  # part of what is asked, so that no two rows share a draw
         passages = (*base.passages, question)
         before = Sample(id=base.id, user_input=question, response=answer, retrieved_contexts=passages)
-        made.append(Fault("unchanged", "judge", before, replace(before, response=other), Faithfulness(judge=judge)))
+        shown = passages[::-1] if moved else passages
+        now = replace(before, response=other, retrieved_contexts=shown)
+        made.append(Fault("unchanged", "judge", before, now, Faithfulness(judge=judge)))
     found, _ = blamed(made, judge)
     wrong = sum(it is not None and it.part in ("retriever", "generator", "interplay") for it in found)
     return sum(it is not None for it in found), wrong
@@ -363,14 +372,12 @@ def main() -> None:
     good, worse = sum(right.values()), sum(totals.values())
     print(f"{good} of {worse} that became worse are right ({good / worse:.1%}), {most} requests at most (bound {MOST})")
     five = [it for it in rows if len(it.claims) == 5] if given.rows else bases(ours_of_five())
-    for same, of, unit in (
-        (1.0, rows, "replies"),
-        (0.5, rows, "replies"),
-        (0.0, rows, "replies"),
-        (0.0, five, "claims"),
-    ):
-        fell, wrong = unchanged(of, given.faults, given.seed, given.flips, same=same, by_claim=of is five)
-        what = f"unchanged, {given.flips:.0%} of {unit} flip, {same:.0%} the same words"
+    cases = [(1.0, "replies", False), (0.5, "replies", False), (0.0, "replies", False), (0.0, "replies", True)]
+    for same, unit, moved in [*cases, (0.0, "claims", False), (0.0, "claims", True)]:
+        of = five if unit == "claims" else rows
+        how: dict[str, Any] = {"same": same, "by_claim": of is five, "moved": moved}
+        fell, wrong = unchanged(of, given.faults, given.seed, given.flips, **how)
+        what = f"unchanged, {given.flips:.0%} of {unit} flip, {same:.0%} the same words{', passages moved' * moved}"
         print(f"{what}: {fell} worse, blamed {wrong / given.faults:.1%} of {given.faults}")
 
 
