@@ -141,15 +141,12 @@ def from_zero(name: str, given: object) -> float:
     return number
 
 
-def _counted(name: str, given: object) -> int:
-    return int(from_zero(f"{name} of usage", given))
-
-
 def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
     """Return the price of one request, its tokens and its model."""
     spent = values_of(values.get("usage")) or values
     parts = (spent, *(it for name in _DETAILS if (it := values_of(spent.get(name))) is not None))
-    counts = [[_counted(key, it[key]) for key in keys for it in parts if it.get(key) is not None] for keys in _COUNTS]
+    given = [[(key, it[key]) for key in keys for it in parts if it.get(key) is not None] for keys in _COUNTS]
+    counts = [[int(from_zero(f"{key} of usage", number)) for key, number in each] for each in given]
     named = str(values.get("model") or model or "")
     if not counts[0] and spent.get("cost") is None:
         raise ValueError(f"usage has no tokens, only {', '.join(map(repr, values))[:200] or 'nothing'}")

@@ -29,31 +29,29 @@ class Timed:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._fields: list[Any] = []
-        self._first: float | None = None
         self.start()
 
     def start(self) -> None:
         """Start the clock, or start it again."""
-        self._started = self._ended = perf_counter()
+        self._started = perf_counter()
+        #: The seconds until the clock was stopped, and until the first text, if there were pieces.
+        self.took: dict[str, float] = {"latency": 0.0}
 
     def end(self) -> None:
         """Stop the clock; it may go on until it is stopped again."""
-        self._ended = perf_counter()
+        self.took["latency"] = self._seconds()
 
     def take(self, piece: Any) -> None:
         """Take a text of the answer, or other fields of it; None is what some models send between texts."""
         if not isinstance(piece, str):
             self._fields += [] if piece is None else [piece]
             return
-        if piece and self._first is None:
-            self._first = perf_counter()
+        if piece:
+            self.took.setdefault("first_token", self._seconds())
         self._texts.append(piece)
 
-    @property
-    def took(self) -> Mapping[str, float]:
-        """The seconds until the first text, if there were pieces, and until the clock was stopped."""
-        times = {"latency": self._ended, "first_token": self._first}
-        return {name: round(time - self._started, 6) for name, time in times.items() if time is not None}
+    def _seconds(self) -> float:
+        return round(perf_counter() - self._started, 6)
 
     @property
     def answer(self) -> Any:
