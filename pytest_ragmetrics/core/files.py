@@ -209,7 +209,7 @@ def prompt_folder(text: str, base: Path) -> Path:
 def html_file(text: str, base: Path) -> Path:
     """Return the path of a page to write."""
     if not text.endswith(".html"):
-        msg = f"{text!r} is not a *.html file: write --rag-report=FILE.html, or the option alone behind the tests"
+        msg = f"{text!r} is not a *.html file: write --rag-report=FILE.html, or the option alone after the test paths"
         raise ValueError(msg)
     return writable_file(text, base)
 

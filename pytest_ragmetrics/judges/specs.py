@@ -86,8 +86,12 @@ def provider_advice(spec: str) -> str | None:
     provider, _, model = spec.partition(":")
     if provider.lower() == "claude" and model:
         return f"write anthropic:{model}"
-    url = _ADDRESSES.get(provider.lower()) if model else None
-    return url and f"set OPENAI_BASE_URL={url} and OPENAI_API_KEY to its key, and write openai:{model}"
+    if model and (url := _ADDRESSES.get(provider.lower())):
+        return f"set OPENAI_BASE_URL={url} and OPENAI_API_KEY to its key, and write openai:{model}"
+    from difflib import get_close_matches  # not at start-up
+
+    near = get_close_matches(provider.lower(), VENDORS, 1, cutoff=0.8) if model else []
+    return f"did you mean {near[0]}:{model}?" if near else None
 
 
 #: Why ``auto`` stands for its models: a test compares them with the price list. Dearer models judge better; what a

@@ -114,6 +114,7 @@ def test_auto_without_a_key_names_the_three_ways_on(make: Any, keys: str, name: 
         (make_judge, "house.judges:nothing", "AttributeError"),
         (make_judge, "gemini:flash", "set OPENAI_BASE_URL=https://generativelanguage.* and write openai:flash"),
         (make_embedder, "mistral:embed", "set OPENAI_BASE_URL=https://api.mistral.ai/v1 .* and write openai:embed"),
+        (make_judge, "opnai:judge", r"did you mean openai:judge\?$"),
         (make_judge, "claude:haiku", "write anthropic:haiku"),
         (make_judge, "house.judges:three", "TypeError: a judge is a spec such as"),
         (make_judge, "house.judges:needy", r"TypeError: .*missing 1 required positional argument"),

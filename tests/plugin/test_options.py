@@ -32,7 +32,7 @@ def test_the_report_has_a_default_name(run: RunPytest, args: list[str]) -> None:
     result = run(*args, test_it=TEST)
     result.shows(f"{result.folder / 'rag-report.html'}: written", passed=1)
     assert "open the valve slowly" in result.text("rag-report.html")
-    hint = "write --rag-report=FILE.html, or the option alone behind the tests"
+    hint = "write --rag-report=FILE.html, or the option alone after the test paths"
     run("--rag-report", ".").refused(f"ERROR: --rag-report: '.' is not a *.html file: {hint}")
 
 
