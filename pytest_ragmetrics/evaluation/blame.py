@@ -176,7 +176,7 @@ class _Row:
 
         Where one of answer and passages is as before, the other cells are those there are: so these are judged again.
         A judge that errs in 1 of 10 answers would make 1 % of the rows of an application that only rewords blamed after
-        two bad judgements, 0.3 % after three; where passages also come in another order, 1.8 % and 0.3 %.
+        two bad judgements, 0.3 % after three.
         """
         self._judge = self._find_judge()
         old, now = self.old.sample, self.now.sample

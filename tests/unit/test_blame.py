@@ -54,10 +54,9 @@ def test_an_unchanged_application_is_hardly_blamed() -> None:
     assert wrong <= 2
 
 
-@pytest.mark.parametrize("moved", [False, True])
-def test_errors_about_single_claims_are_no_fault_of_the_application(moved: bool) -> None:
+def test_errors_about_single_claims_are_no_fault_of_the_application() -> None:
     """An answer of five claims is judged bad in 4 of 10 judgements, seldom for the same claim."""
-    worse, wrong = unchanged(bases(ours_of_five()), 100, seed=1, flips=0.1, same=0.0, by_claim=True, moved=moved)
+    worse, wrong = unchanged(bases(ours_of_five()), 100, seed=1, flips=0.1, same=0.0, by_claim=True, moved=True)
     assert worse >= 15
     assert wrong <= 2
 
