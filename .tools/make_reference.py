@@ -53,6 +53,7 @@ _RAISES = re.compile(r"Raises\s(?:as .+?|.*?``\w+Error``.*?)\.(?=\s|$)", re.DOTA
 #: Methods that only this package calls.
 _INTERNAL = {"sample_of", "is_of", "answers_of", "require_fields", "vacuous_score", "untrusted_texts", "is_shared_by"}
 _INTERNAL |= {"complete", "messages", "judge_here", "require", "better_of"}
+_INTERNAL |= {"blocks", "note", "fill", "schema", "entries", "by_rule", "explained"}
 
 
 def markdown(docstring: str | None) -> str:
