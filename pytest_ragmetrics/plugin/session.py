@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ragmetrics.core import progress, running
+from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.plugin.budget import SessionBudget
 from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
@@ -291,6 +291,8 @@ class PytestSession:
         """What the run waits for in words: how far batches are, or the pace of requests."""
         if not self._has_engine:
             return ""
+        from pytest_ragmetrics.core import progress
+
         queue = self.engine.queue
         return progress.waiting if queue is None else queue.state
 

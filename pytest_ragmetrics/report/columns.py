@@ -341,7 +341,7 @@ def _pairs(
         ]
         if rows:
             better, found = records[0].better, difference_of(rows, common_scale(records), unit_of(records))
-            kinds = Counter(kind_of(row.before, row.after, better) for row in rows)
+            kinds = Counter(kind_of(row.before, row.after, better, unit_of(records)) for row in rows)
             winner = second if (gain_of(found.before, found.after, better) or 0.0) > 0 else first
             pair = PairedMetric(places=(first, second), difference=found, kinds=kinds, p=found.flip_p, winner=winner)
             made.append((metric, pair))

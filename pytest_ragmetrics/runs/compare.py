@@ -31,6 +31,8 @@ _DIGEST = re.compile("question [0-9a-f]{10}")
 Kind = Literal["unscored", "worse", "better", "nothing to check", "scored again", "same", "new", "gone"]
 #: Every kind, in the order in which changes are listed, of each the largest change first.
 KINDS: tuple[Kind, ...] = get_args(Kind)
+#: The share by which a figure with a unit has to change for it to be better or worse.
+_MEASURED = 0.1
 
 #: Why a pair is not compared: another metric of its name, other rules, another question, judge, or several scores.
 Obstacle = Literal["metric", "rules", "question", "judge", "ambiguous"]
@@ -294,7 +296,13 @@ def _change(
         raise ValueError("a change is of a record of at least one of two runs")
     before, after = (None if it is None else it.record.score for it in (old, new))
     counts = [it is not None and standing(it.record) == "counted" for it in (old, new)]
-    kind: Kind = "new" if old is None else "gone" if new is None else kind_of(before, after, this.record.better)
+    kind: Kind = (
+        "new"
+        if old is None
+        else "gone"
+        if new is None
+        else kind_of(before, after, this.record.better, this.record.unit)
+    )
     # A score that said nothing became neither better nor worse.
     if old and new and None not in (before, after) and not all(counts):
         kind = "nothing to check" if any(counts) else "same"
@@ -402,12 +410,18 @@ def gain_of(before: float | None, after: float | None, better: Direction) -> flo
     return before - after if better == "lower" else after - before
 
 
-def kind_of(before: float | None, after: float | None, better: Direction) -> Kind:
-    """Return what became of a score, ``None`` for one that is unscored."""
+def kind_of(before: float | None, after: float | None, better: Direction, unit: str = "") -> Kind:
+    """Return what became of a score, ``None`` for one that is unscored.
+
+    >>> kind_of(0.8, 0.79, "higher"), kind_of(1.50, 1.55, "lower", "s"), kind_of(1.5, 1.8, "lower", "s")
+    ('worse', 'same', 'worse')
+    """
     gain = gain_of(before, after, better)
     if gain is None:
         return "same" if before is after else "unscored" if after is None else "scored again"
-    return "same" if abs(gain) <= ROUNDING else "better" if gain > 0 else "worse"
+    # Seconds and dollars differ in every run.
+    least = _MEASURED * max(abs(before or 0.0), abs(after or 0.0)) if unit else ROUNDING
+    return "same" if abs(gain) <= least else "better" if gain > 0 else "worse"
 
 
 def sample_key(sample: Mapping[str, Any]) -> str:

@@ -36,6 +36,11 @@ def told(fields: dict[str, Any], sample: dict[str, Any], *tests: Any, before: An
     return [*found.values()]
 
 
+def test_nothing_is_to_blame_for_seconds() -> None:
+    assert told({"metric": "speed", "score": 0.1, "unit": "m/s"}, {}) == []
+    assert told({"metric": "speed", "score": 0.1}, {}) != []
+
+
 def test_planted_faults_are_blamed_right() -> None:
     faults, judge = planted(ROWS, 44, seed=1)
     found, most = blamed(faults, judge)

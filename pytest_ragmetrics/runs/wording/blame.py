@@ -19,8 +19,15 @@ _CELLS = (
 
 
 def fallen(comparison: RunComparison) -> list[tuple[str, Record, Record]]:
-    """Return test, old and new record of scores that are worse, with a threshold on its bad side for the first time."""
-    pairs = [(it.id, it.old.record, it.new.record) for it in comparison.of("worse") if it.old and it.new]
+    """Return test, old and new record of scores that are worse, with a threshold on its bad side for the first time.
+
+    Figures with a unit are measured, and no answer or passage is to blame for them.
+    """
+    pairs = [
+        (it.id, it.old.record, it.new.record)
+        for it in comparison.of("worse")
+        if it.old and it.new and not it.new.record.unit
+    ]
     return [(test, old, now) for test, old, now in pairs if now.threshold is None or _fell(old, now, now.threshold)]
 
 

@@ -155,7 +155,7 @@ class MetricComparison:
     @property
     def unchanged(self) -> tuple[RowChange, ...]:
         """The rows whose score is the same."""
-        return tuple(row for row in self.rows if kind_of(row.before, row.after, self.better) == "same")
+        return tuple(row for row in self.rows if kind_of(row.before, row.after, self.better, self.unit) == "same")
 
     @property
     def shared(self) -> tuple[int, int]:
@@ -163,7 +163,7 @@ class MetricComparison:
         return shared_groups(row.cluster for row in self.rows)
 
     def _changed(self, kind: Kind) -> tuple[RowChange, ...]:
-        changed = (row for row in self.rows if kind_of(row.before, row.after, self.better) == kind)
+        changed = (row for row in self.rows if kind_of(row.before, row.after, self.better, self.unit) == kind)
         return tuple(sorted(changed, key=lambda row: -abs(row.change)))
 
     def lines(self, drop: Drop | None = None) -> list[str]:
