@@ -14,7 +14,8 @@ from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, AnyRequest, Reply, Request, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, AnyRequest, Reply, Request, Transport
 from tests.fake_server import FakeServer
 
 KEY = "sk-ant-fake-0123456789"

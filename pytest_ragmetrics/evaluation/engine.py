@@ -29,18 +29,10 @@ from pytest_ragmetrics.judges.rendering import PromptBook, Reasons
 from pytest_ragmetrics.judges.specs import make_judge, panel_members
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers, ProbingBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted
+from pytest_ragmetrics.judges.transports.limiter import WIDTH, Limiter, Providers, at_home
 from pytest_ragmetrics.judges.transports.pace import Pace
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
-from pytest_ragmetrics.judges.transports.values import (
-    WIDTH,
-    Limiter,
-    Providers,
-    Repair,
-    Reply,
-    Request,
-    Transport,
-    at_home,
-)
+from pytest_ragmetrics.judges.transports.values import Repair, Reply, Request, Transport
 
 P = TypeVar("P")
 

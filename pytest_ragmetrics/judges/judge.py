@@ -13,8 +13,8 @@ from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.judges.rendering import PromptBook, render
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import Task
+from pytest_ragmetrics.judges.transports.limiter import DIRECT, holding
 from pytest_ragmetrics.judges.transports.values import (
-    DIRECT,
     Answered,
     ChatMessage,
     Reply,
@@ -22,7 +22,6 @@ from pytest_ragmetrics.judges.transports.values import (
     Transport,
     failures_of,
     full_name,
-    holding,
     result_of,
     shown,
 )

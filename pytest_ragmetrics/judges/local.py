@@ -22,7 +22,8 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.tasks import Judgement, Rating, Task
-from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, Transport
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.numbers import Number, NumbersIn, find_numbers
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences

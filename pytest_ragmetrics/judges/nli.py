@@ -23,15 +23,8 @@ from pytest_ragmetrics.judges.local import keys, sentence_claims, sentences_of
 from pytest_ragmetrics.judges.rendering import render_data
 from pytest_ragmetrics.judges.tasks import FindContradictions, ListClaims, Task, VerifyClaims
 from pytest_ragmetrics.judges.tasks.task import on_one_line
-from pytest_ragmetrics.judges.transports.values import (
-    DIRECT,
-    Answered,
-    ChatMessage,
-    Reply,
-    Request,
-    Transport,
-    failures_of,
-)
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, ChatMessage, Reply, Request, Transport, failures_of
 from pytest_ragmetrics.text.sentences import sentence_table
 from pytest_ragmetrics.text.unicode import shortened
 

@@ -24,13 +24,8 @@ from pytest_ragmetrics.judges.tasks import (
 )
 from pytest_ragmetrics.judges.tasks.conversations import AnswersTask, ListSaid
 from pytest_ragmetrics.judges.tasks.task import ListTexts
-from pytest_ragmetrics.judges.transports.values import (
-    DIRECT,
-    Answered,
-    JudgeOutageError,
-    JudgeUnavailableError,
-    Transport,
-)
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, JudgeOutageError, JudgeUnavailableError, Transport
 from pytest_ragmetrics.text.unicode import shortened
 
 A = TypeVar("A")

@@ -25,14 +25,8 @@ from pytest_ragmetrics.judges.specs import check_spec, make_judge
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.tasks.task import ListTexts
-from pytest_ragmetrics.judges.transports.values import (
-    DIRECT,
-    AnyRequest,
-    Reply,
-    Request,
-    Transport,
-    UnreadableReplyError,
-)
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import AnyRequest, Reply, Request, Transport, UnreadableReplyError
 from pytest_ragmetrics.metrics.base import Metric, is_blank
 from pytest_ragmetrics.metrics.conversations import conversation, earlier_texts, numbered_turns, untrusted_turns
 from pytest_ragmetrics.metrics.parameters import Named, called, declared

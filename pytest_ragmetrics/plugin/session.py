@@ -218,7 +218,7 @@ class PytestSession:
         """The engine of this process."""
         from pytest_ragmetrics.evaluation.engine import Engine
         from pytest_ragmetrics.judges import context
-        from pytest_ragmetrics.judges.transports.values import at_home
+        from pytest_ragmetrics.judges.transports.limiter import at_home
 
         # Import what reports a failure: once a process has all the files open that it may, no module can be read.
         for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):

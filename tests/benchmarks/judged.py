@@ -41,7 +41,8 @@ from pytest_ragmetrics.judges.providers.attempts import http_client
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims, VerifyClaims
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreakers
-from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repair, Reply, Request, Transport
+from pytest_ragmetrics.judges.transports.limiter import Limiter, Providers
+from pytest_ragmetrics.judges.transports.values import Repair, Reply, Request, Transport
 from tests.fake_openai import FakeOpenAI
 
 METRICS = ("faithfulness", "answer_relevancy", "context_recall", "summary_score", "context_precision")

@@ -29,7 +29,8 @@ from pytest_ragmetrics.cache.transport import CachedTransport, CacheTiers, Mode,
 from pytest_ragmetrics.core.errors import CacheError, CacheMissError, JudgeError
 from pytest_ragmetrics.judges.embedders.embedder import Embedder
 from pytest_ragmetrics.judges.transports import values
-from pytest_ragmetrics.judges.transports.values import DIRECT, ChatMessage, Limiter, Reply, Request
+from pytest_ragmetrics.judges.transports.limiter import DIRECT, Limiter
+from pytest_ragmetrics.judges.transports.values import ChatMessage, Reply, Request
 from tests.read_only import read_only
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from pytest_ragmetrics.core.errors import CacheMissError
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.batches.queue import Batching
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import DIRECT, Reply
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Reply
 from tests import backend_contract
 from tests.cache.test_cached_transport import Lengths, Provider, request
 from tests.on_a_loop import on_a_loop

@@ -19,10 +19,10 @@ from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
+from pytest_ragmetrics.judges.transports.limiter import Limiter
 from pytest_ragmetrics.judges.transports.values import (
     JudgeOutageError,
     JudgeUnavailableError,
-    Limiter,
     Reply,
     UnreadableReplyError,
 )

@@ -20,15 +20,8 @@ from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.budget import Budget, Budgeted, Limits, UnpricedError
-from pytest_ragmetrics.judges.transports.values import (
-    SERVICE_TIER,
-    JudgeOutageError,
-    Limiter,
-    Providers,
-    Repair,
-    Reply,
-    Request,
-)
+from pytest_ragmetrics.judges.transports.limiter import Limiter, Providers
+from pytest_ragmetrics.judges.transports.values import SERVICE_TIER, JudgeOutageError, Repair, Reply, Request
 from tests import fake_openai as fake
 from tests.asking import MemoryTransport, ask, judge_at
 from tests.fake_openai import FakeOpenAI

@@ -15,7 +15,8 @@ from pytest_ragmetrics.core.errors import JudgeError, UnscoredError
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.judge import CustomJudge, as_judge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import DIRECT, ChatMessage
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import ChatMessage
 from tests.asking import MemoryTransport, ask
 
 CLAIMS = ListClaims(text="It is deep.", question="Is the lake deep?")

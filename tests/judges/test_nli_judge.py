@@ -19,7 +19,8 @@ from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.nli import Pair
 from pytest_ragmetrics.judges.specs import make_judge
 from pytest_ragmetrics.judges.tasks import FindContradictions, Judgement, ListClaims, Task, VerifyClaims
-from pytest_ragmetrics.judges.transports.values import DIRECT, Answered
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Hallucination, ResponseGroundedness
 from tests.metrics.fake_session import FakeSession
 from tests.word_scorer import WordScorer

@@ -17,7 +17,8 @@ from pytest_ragmetrics.judges.judge import AnsweringJudge, Judge
 from pytest_ragmetrics.judges.providers.attempts import Call, attempt
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports import values
-from pytest_ragmetrics.judges.transports.values import DIRECT, JudgeOutageError, Limiter, Reply, Request, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT, WIDTH, Limiter, at_home
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError, Reply, Request, Transport
 from pytest_ragmetrics.plugin.settings import Settings
 from tests import fake_openai as fake
 from tests.asking import ask, judge_at, use
@@ -87,7 +88,7 @@ def story(rows: int, width: int, slots: Slots, home: int | None, *, url: str = H
 
 
 @pytest.mark.parametrize("seconds", [0.2, 1.0, 1.9, 2.9, 3.0, 3.1, 5.5])
-@pytest.mark.parametrize(("width", "home"), [(32, values.at_home(32)), (32, 32), (8, 8), (2, 2), (1, 1)])
+@pytest.mark.parametrize(("width", "home"), [(32, at_home(32)), (32, 32), (8, 8), (2, 2), (1, 1)])
 def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> None:
     """Forty rows take hardly longer than one at a time, also where someone asked for too many in flight."""
     slots = Slots(seconds)
@@ -124,8 +125,8 @@ def test_a_server_of_ones_own_begins_with_four(url: str, home: int | None, width
 
 def test_the_width_that_nobody_set_is_the_default_of_the_option() -> None:
     """By it a number that someone chose is told from it."""
-    assert vars(Settings)["concurrency"].default == values.WIDTH
-    assert signature(evaluate).parameters["concurrency"].default == values.WIDTH
+    assert vars(Settings)["concurrency"].default == WIDTH
+    assert signature(evaluate).parameters["concurrency"].default == WIDTH
 
 
 class Loading(Slots):

@@ -19,7 +19,8 @@ from pytest_ragmetrics.judges.panel import Panel
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.transports import values
-from pytest_ragmetrics.judges.transports.values import Answered, AnyRequest, JudgeUnavailableError, Reply
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, AnyRequest, JudgeUnavailableError, Reply, Transport
 from pytest_ragmetrics.metrics import RefusalCorrectness
 from tests import fake_openai
 from tests.asking import MemoryTransport, ask, judge_at
@@ -265,7 +266,7 @@ class Fixed(Judge):
     def __init__(self, name: str, answer: object) -> None:
         self.name, self.answer = name, answer
 
-    async def ask(self, task: Any, *, vote: int = 0, transport: values.Transport = values.DIRECT) -> Answered[Any]:
+    async def ask(self, task: Any, *, vote: int = 0, transport: Transport = DIRECT) -> Answered[Any]:
         return Answered(answer=self.answer, usage=Usage(calls=1))
 
 

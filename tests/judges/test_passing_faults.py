@@ -14,7 +14,8 @@ from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.providers.anthropic import AnthropicJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import DIRECT, UnreadableReplyError, UnusableReplyError
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import UnreadableReplyError, UnusableReplyError
 from tests import fake_openai as fake
 from tests.asking import BOTH, ask, judge_at, use
 from tests.fake_openai import FakeOpenAI

@@ -20,8 +20,9 @@ from pytest_ragmetrics.judges.providers.connection import ApiJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import JudgeUsefulness, ListClaims, Task, VerifyClaims
+from pytest_ragmetrics.judges.transports.limiter import Limiter
 from pytest_ragmetrics.judges.transports.prefixes import Prefixes
-from pytest_ragmetrics.judges.transports.values import Limiter, Reply, Request
+from pytest_ragmetrics.judges.transports.values import Reply, Request
 from tests.asking import KINDS, use
 from tests.every_task import EVERY_TASK
 from tests.fake_openai import FakeOpenAI

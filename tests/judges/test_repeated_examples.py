@@ -19,7 +19,8 @@ from pytest_ragmetrics.judges.providers.bounds import bounded
 from pytest_ragmetrics.judges.rendering import PromptBook, parted, render
 from pytest_ragmetrics.judges.schema import NUMBER, TEXT, InvalidAnswer, json_objects, list_of, record
 from pytest_ragmetrics.judges.tasks import Task
-from pytest_ragmetrics.judges.transports.values import Providers, Repair, Reply
+from pytest_ragmetrics.judges.transports.limiter import Providers
+from pytest_ragmetrics.judges.transports.values import Repair, Reply
 from tests.asking import MemoryTransport, ask
 from tests.every_task import CONTEXTS, EVERY_TASK, SELECT
 

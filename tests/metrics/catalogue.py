@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from pytest_ragmetrics.judges.judge import Judge
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.tasks import JudgeKept, JudgeRole, JudgeTurns, JudgeWishes, Task
-from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import Answered, Transport
 from pytest_ragmetrics.metrics import Metric
 from pytest_ragmetrics.metrics.registry import built_in_metrics
 from tests.fake_answers import by_words

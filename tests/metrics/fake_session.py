@@ -13,7 +13,8 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.embedders.embedder import as_embedder
 from pytest_ragmetrics.judges.embedders.specs import make_embedder
 from pytest_ragmetrics.judges.specs import make_judge
-from pytest_ragmetrics.judges.transports.values import DIRECT, AnyRequest, EmbeddingRequest, Reply, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import AnyRequest, EmbeddingRequest, Reply, Transport
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.judges.embedders.embedder import Embedder

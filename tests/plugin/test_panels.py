@@ -118,7 +118,8 @@ def test_a_hook_makes_judges_of_a_panel(run: RunPytest, server: FakeOpenAI) -> N
     conftest = """
         from pytest_ragmetrics.judges.judge import Judge
         from pytest_ragmetrics.judges.tasks import Rating
-        from pytest_ragmetrics.judges.transports.values import DIRECT, Answered
+        from pytest_ragmetrics.judges.transports.limiter import DIRECT
+        from pytest_ragmetrics.judges.transports.values import Answered
         from pytest_ragmetrics.core.result import Usage
         class House(Judge):
             name = "house"

@@ -18,7 +18,8 @@ from pytest_ragmetrics.cache import remote as remote_module
 from pytest_ragmetrics.cache.remote import open_remote
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cache.transport import CachedTransport
-from pytest_ragmetrics.judges.transports.values import DIRECT, ChatMessage, Reply, Request
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
+from pytest_ragmetrics.judges.transports.values import ChatMessage, Reply, Request
 
 
 class Judge:

@@ -35,7 +35,8 @@ from pytest_ragmetrics.judges.transports.budget import (
     budget_of,
     format_use,
 )
-from pytest_ragmetrics.judges.transports.values import DIRECT, Answered, Providers, Transport
+from pytest_ragmetrics.judges.transports.limiter import DIRECT, Providers
+from pytest_ragmetrics.judges.transports.values import Answered, Transport
 from tests.scripted_judge import ScriptedJudge, rated
 
 Make = Callable[..., Budget]

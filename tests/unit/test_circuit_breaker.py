@@ -10,11 +10,11 @@ import pytest
 
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.transports.breaker import Breaker, CircuitBreaker, CircuitBreakers, ProbingBreaker
+from pytest_ragmetrics.judges.transports.limiter import Providers
 from pytest_ragmetrics.judges.transports.values import (
     AnyRequest,
     JudgeOutageError,
     JudgeUnavailableError,
-    Providers,
     Reply,
     Request,
 )

@@ -23,7 +23,7 @@ from pytest_ragmetrics.judges.nli import NliJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.schema import InvalidAnswer
 from pytest_ragmetrics.judges.tasks import ListTopics, MatchTopics, RateRelevance, Task, VerifyClaims
-from pytest_ragmetrics.judges.transports.values import DIRECT
+from pytest_ragmetrics.judges.transports.limiter import DIRECT
 from tests.every_task import EVERY_TASK
 from tests.word_scorer import WordScorer
 

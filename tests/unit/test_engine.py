@@ -25,7 +25,8 @@ from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
 from pytest_ragmetrics.judges.local import LocalJudge
 from pytest_ragmetrics.judges.providers.openai import OpenAIJudge
 from pytest_ragmetrics.judges.tasks import ListClaims
-from pytest_ragmetrics.judges.transports.values import Answered, Limiter, Place
+from pytest_ragmetrics.judges.transports.limiter import Limiter, Place
+from pytest_ragmetrics.judges.transports.values import Answered
 from tests.fake_answers import answer_sensibly
 from tests.fake_openai import FakeOpenAI, rate_limited
 from tests.on_a_loop import on_a_loop

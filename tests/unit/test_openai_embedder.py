@@ -15,7 +15,8 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.judges.embedders.batches import Batches
 from pytest_ragmetrics.judges.embedders.embedder import Embedder
 from pytest_ragmetrics.judges.embedders.openai import OpenAIEmbedder
-from pytest_ragmetrics.judges.transports.values import Limiter, Providers, Repair, UnusableReplyError
+from pytest_ragmetrics.judges.transports.limiter import Limiter, Providers
+from pytest_ragmetrics.judges.transports.values import Repair, UnusableReplyError
 from tests import asking, fake_openai
 from tests.fake_answers import embed
 from tests.fake_openai import FakeOpenAI

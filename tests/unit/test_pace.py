@@ -17,8 +17,9 @@ import pytest
 from pytest_ragmetrics.core import loop, progress
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.judges.providers.limits import allowances, pause_of
+from pytest_ragmetrics.judges.transports.limiter import Limiter
 from pytest_ragmetrics.judges.transports.pace import Allowance, Pace
-from pytest_ragmetrics.judges.transports.values import ChatMessage, Limiter, Reply, Request
+from pytest_ragmetrics.judges.transports.values import ChatMessage, Reply, Request
 from tests.virtual_time import virtual_time
 
 MODEL = "openai:mine "

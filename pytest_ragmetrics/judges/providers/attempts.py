@@ -19,12 +19,8 @@ from urllib.request import getproxies
 from pytest_ragmetrics.core.errors import RagMetricsError
 from pytest_ragmetrics.core.running import workers
 from pytest_ragmetrics.judges.providers.limits import allowances
-from pytest_ragmetrics.judges.transports.values import (
-    JudgeOutageError,
-    JudgeUnavailableError,
-    UnusableReplyError,
-    current_place,
-)
+from pytest_ragmetrics.judges.transports.limiter import current_place
+from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError, UnusableReplyError
 
 T = TypeVar("T")
 #: A key, or what is asked for one before every attempt; one that is not asynchronous in a thread.

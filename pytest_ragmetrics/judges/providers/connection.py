@@ -37,6 +37,7 @@ from pytest_ragmetrics.judges.providers.errors import Problem, said_in
 from pytest_ragmetrics.judges.providers.limits import pause_of
 from pytest_ragmetrics.judges.providers.vendor import Vendor, check_parameters
 from pytest_ragmetrics.judges.rendering import PromptBook
+from pytest_ragmetrics.judges.transports.limiter import current_place
 from pytest_ragmetrics.judges.transports.values import (
     SERVICE_TIER,
     JudgeOutageError,
@@ -44,7 +45,6 @@ from pytest_ragmetrics.judges.transports.values import (
     Reply,
     Request,
     UnusableReplyError,
-    current_place,
     result_of,
     shown,
 )
