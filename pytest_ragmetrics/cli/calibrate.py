@@ -30,9 +30,7 @@ from pytest_ragmetrics.evaluation.calibration.result import Calibration, Calibra
 from pytest_ragmetrics.evaluation.calibration.text import calibration_lines, fault_lines, floor_line, mark_lines
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.context import changed
-from pytest_ragmetrics.judges.transports.pace import Pace
 from pytest_ragmetrics.metrics.registry import metric_named
-from pytest_ragmetrics.runs.wording.figures import waited_lines
 
 
 def _metric(text: str) -> str:
@@ -82,9 +80,8 @@ def run(arguments: Arguments) -> CommandResult:
     """Measure the agreement of a judge with human labels, and suggest a threshold."""
     if (marked := _marked(arguments)) is not None:
         return CommandResult(lines=marked, status=0)
-    pace = Pace(arguments.rpm, arguments.tpm)
-    found = _measured(arguments, pace)
-    lines = [*calibration_lines(found, worst=arguments.worst), *waited_lines(pace.waits), *_written(arguments, found)]
+    found = _measured(arguments)
+    lines = [*calibration_lines(found, worst=arguments.worst), *arguments.waited(), *_written(arguments, found)]
     faults = []
     if arguments.min_kappa is not None:
         floor, by = arguments.min_kappa, arguments.by
@@ -109,7 +106,7 @@ def _marked(arguments: Arguments) -> list[str] | None:
     return lines
 
 
-def _measured(arguments: Arguments, pace: Pace) -> Calibration:
+def _measured(arguments: Arguments) -> Calibration:
     low, high = arguments.label_scale
     try:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
@@ -122,7 +119,7 @@ def _measured(arguments: Arguments, pace: Pace) -> Calibration:
     folder, aim = answers_folder(arguments.cache_dir, "calibrate"), arguments.aim.replace("-", "_")
     options = {"label_scale": scale, "aim": aim, "progress": True, **given}
     try:
-        with OwnSession(folder, arguments.concurrency, pace=pace) as session, changed(private=session):
+        with OwnSession(folder, arguments.concurrency, pace=arguments.pace) as session, changed(private=session):
             return calibrate(arguments.metric, arguments.file, **options)
     except (TypeError, ValueError) as error:
         raise CalibrationError(f"{arguments.file}: {error}") from error

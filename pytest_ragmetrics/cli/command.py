@@ -28,6 +28,19 @@ from pytest_ragmetrics.text.unicode import printable_lines
 class Arguments(SimpleNamespace):
     """The values of arguments and options by their names."""
 
+    @functools.cached_property
+    def pace(self) -> Any:
+        """How fast requests are sent, by ``--rpm`` and ``--tpm``."""
+        from pytest_ragmetrics.judges.transports.pace import Pace
+
+        return Pace(self.rpm, self.tpm)
+
+    def waited(self) -> list[str]:
+        """Return lines on what requests waited for."""
+        from pytest_ragmetrics.runs.wording.figures import waited_lines
+
+        return waited_lines(self.pace.waits)
+
 
 class CommandResult(NamedTuple):
     """The lines to print and the exit status."""

@@ -88,13 +88,12 @@ def _blamed(arguments: Arguments, base: Document, now: Document) -> Document:
     from pytest_ragmetrics.evaluation.blame import blame_worse, with_blame
     from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
     from pytest_ragmetrics.judges.context import changed
-    from pytest_ragmetrics.judges.transports.pace import Pace
     from pytest_ragmetrics.runs.compare import compare_documents
 
     found: dict[int, Blame]
     folder, found = answers_folder(arguments.cache_dir, "report diff"), {}
     options: dict[str, Any] = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
-    options |= {"pace": Pace(arguments.rpm, arguments.tpm), **({} if folder is None else shared_cache())}
+    options |= {"pace": arguments.pace, **shared_cache(folder)}
     comparison = compare_documents(now, base)
     with OwnSession(folder, arguments.concurrency, **options) as session, changed(private=session):
         loop.run(blame_worse(comparison, session, found, rows=arguments.blame_rows))

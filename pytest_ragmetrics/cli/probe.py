@@ -41,8 +41,6 @@ from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS
 from pytest_ragmetrics.evaluation.mutation import answers_in, drawn, probe_answers
 from pytest_ragmetrics.evaluation.runner import bounded_metrics
 from pytest_ragmetrics.evaluation.session import shared_cache
-from pytest_ragmetrics.judges.transports.pace import Pace
-from pytest_ragmetrics.runs.wording.figures import waited_lines
 
 # Options of the one use and of the other.
 _OF_QUESTIONS, _OF_ROWS = ("limit", "min_accuracy", "min_resistance"), ("metrics", "rows", "min", "dry_run")
@@ -94,8 +92,8 @@ def _of_rows(arguments: Arguments) -> CommandResult:
     if not samples:
         raise ArgumentError("no row has a response, or all are conversations: give answers with their passages")
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
-    pace, folder = Pace(arguments.rpm, arguments.tpm), answers_folder(arguments.cache_dir, "probe")
-    forecast = Forecast(limits=pace.limits) if arguments.dry_run else None
+    folder = answers_folder(arguments.cache_dir, "probe")
+    forecast = Forecast(limits=arguments.pace.limits) if arguments.dry_run else None
     table = probe_answers(
         samples,
         metrics,
@@ -105,8 +103,8 @@ def _of_rows(arguments: Arguments) -> CommandResult:
         concurrency=int(arguments.concurrency),
         forecast=forecast,
         prompts=arguments.prompts,
-        pace=pace,
-        **({} if folder is None else shared_cache()),
+        pace=arguments.pace,
+        **shared_cache(folder),
     )
     if forecast is not None:
         return CommandResult(lines=fitted(forecast.summary()), status=0)
@@ -116,7 +114,7 @@ def _of_rows(arguments: Arguments) -> CommandResult:
         below = ["none of these faults could be judged: see ragmetrics score for the reasons"]
     elif least is not None and table.share < least:
         below = [f"{table.share:.3f} of the planted faults were noticed, below --min={least:g}"]
-    return CommandResult(lines=fitted([*table.lines(), *waited_lines(pace.waits), *below]), status=int(bool(below)))
+    return CommandResult(lines=fitted([*table.lines(), *arguments.waited(), *below]), status=int(bool(below)))
 
 
 def _write(path: Path | None, document: Any) -> None:
@@ -135,14 +133,14 @@ def _of_judge(arguments: Arguments) -> CommandResult:
         raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
         raise ArgumentError(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
-    pace = Pace(arguments.rpm, arguments.tpm)
-    engine = Engine(judge=arguments.judge, cache_dir=arguments.cache_dir, prompts=arguments.prompts, pace=pace)
+    given = {"cache_dir": arguments.cache_dir, "prompts": arguments.prompts, "pace": arguments.pace}
+    engine = Engine(judge=arguments.judge, **given)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
     figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])
     _write(arguments.json, figures.to_document())
     below = list(_below(figures, arguments))
-    return CommandResult(lines=[*figure_lines(figures), *waited_lines(pace.waits), *below], status=int(bool(below)))
+    return CommandResult(lines=[*figure_lines(figures), *arguments.waited(), *below], status=int(bool(below)))
 
 
 def _below(figures: ProbeFigures, arguments: Arguments) -> Iterator[str]:

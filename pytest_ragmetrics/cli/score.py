@@ -33,8 +33,7 @@ from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_
 from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, budget_line
-from pytest_ragmetrics.judges.transports.pace import Pace
-from pytest_ragmetrics.runs.wording.figures import counted, waited_lines
+from pytest_ragmetrics.runs.wording.figures import counted
 from pytest_ragmetrics.runs.wording.runs import last_answers_text
 
 
@@ -133,13 +132,12 @@ def run(arguments: Arguments) -> CommandResult:
     try:
         with written_alone(arguments.output, ArgumentError(f"{arguments.output}: {written}")):
             journal = Journal(arguments.output, list(arguments.metrics), settings)
-            pace = Pace(arguments.rpm, arguments.tpm)
-            used = _fill(journal, journal.take_up(_counting(rows, metrics, answers)), arguments, budget, pace)
+            used = _fill(journal, journal.take_up(_counting(rows, metrics, answers)), arguments, budget)
             journal.finish()
         refused = budget.used().refused + used.refused
         lines = [
             *_summary(journal, arguments.output, budget, used),
-            *waited_lines(pace.waits),
+            *arguments.waited(),
             *([last_answers_text(answers)] if answers else []),
         ]
         return CommandResult(lines=fitted(lines), status=int(refused > 0))
@@ -156,7 +154,7 @@ def _counting(rows: Iterable[LoggedRow], metrics: Sequence[BoundedMetric], answe
         yield row
 
 
-def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget, pace: Pace) -> BudgetUse:
+def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, budget: Budget) -> BudgetUse:
     """Score the rows that are left, and return what other processes spent; an error that ends it names the journal."""
     shown = Progress("scored", None, done=journal.rows)
 
@@ -166,7 +164,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
 
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
     folder = answers_folder(arguments.cache_dir, "score")
-    shared = {} if folder is None else shared_cache()
+    shared = shared_cache(folder)
     options = {"concurrency": arguments.concurrency, "cache_dir": folder, "votes": arguments.votes}
     try:
         if arguments.on is not None:
@@ -174,7 +172,7 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
 
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
             return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
-        with OwnSession(folder, arguments.concurrency, budget=budget, pace=pace, **shared) as session:
+        with OwnSession(folder, arguments.concurrency, budget=budget, pace=arguments.pace, **shared) as session:
             breaker = CircuitBreaker(arguments.concurrency)
             scoring = {"votes": arguments.votes, "breaker": breaker, "gives_up": True}
             loop.run(score_rows(rows, metrics, session, take=lambda row: take(row_data(row)), **scoring))

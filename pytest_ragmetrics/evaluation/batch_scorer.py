@@ -93,7 +93,7 @@ class BatchScorer:
         """Return the rows with their scores."""
         answers: list[TestRecord] = []
         if self._session is None:
-            shared = {} if self.cache_dir is None else shared_cache()
+            shared = shared_cache(self.cache_dir)
             self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
             loop.on_stop_here(self._session.engine.aclose)
         self.breaker.half_open()

@@ -83,7 +83,7 @@ def score(
         scored.write_parquet("s3://scores/2026-11/")
     """
     folder = Path(cache_dir or default_folder()).absolute()
-    shared_cache()  # raises here, and not in each worker
+    shared_cache(folder)  # raises here, and not in each worker
     chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)
     each = BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes)
     limits = budget if budget is None or isinstance(budget, Limits) else Limits(cost=budget)

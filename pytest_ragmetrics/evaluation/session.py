@@ -24,11 +24,11 @@ def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullconte
     return OwnSession(cache_dir, concurrency) if session is None else nullcontext(session)
 
 
-def shared_cache() -> dict[str, Any]:
-    """Return the options of an engine for the shared cache that the environment names; raise ``RagMetricsError``."""
+def shared_cache(folder: object) -> dict[str, Any]:
+    """Return an engine's options for the shared cache of the environment behind a folder; raise ``RagMetricsError``."""
     names = ("RAGMETRICS_CACHE_URL", "RAGMETRICS_CACHE_URL_MODE", "RAGMETRICS_CACHE_SECRET")
     url, mode, secret = (os.environ.get(name, "").strip() for name in names)
-    if not url:
+    if folder is None or not url:
         return {}
     if mode not in ("", "read", "readwrite"):
         raise RagMetricsError(f"{names[1]}={mode}: write read or readwrite")

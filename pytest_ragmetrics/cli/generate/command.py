@@ -94,15 +94,12 @@ def _generate(arguments: Arguments) -> CommandResult:
     from pytest_ragmetrics.core import loop
     from pytest_ragmetrics.evaluation.engine import Engine
     from pytest_ragmetrics.judges.transports.budget import Budget, Limits
-    from pytest_ragmetrics.judges.transports.pace import Pace
-    from pytest_ragmetrics.runs.wording.figures import waited_lines
 
     found, others = find_documents(arguments.docs, output=arguments.output)
     documents = [read_passages(path, name) for name, path in found.items()]
     budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
     cache = arguments.cache_dir or default_folder()
-    pace = Pace(arguments.rpm, arguments.tpm)
-    given = {"concurrency": arguments.concurrency, "budget": budget, "pace": pace}
+    given = {"concurrency": arguments.concurrency, "budget": budget, "pace": arguments.pace}
     engine = Engine(judge=arguments.judge, cache_dir=cache, **given)
     try:
         golden = GoldenSet(
@@ -128,7 +125,7 @@ def _generate(arguments: Arguments) -> CommandResult:
     if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
         raise golden.stopped
     is_short = len(golden.file.rows) < arguments.questions
-    lines = [*golden.summary(arguments.output, others), *waited_lines(pace.waits)]
+    lines = [*golden.summary(arguments.output, others), *arguments.waited()]
     return CommandResult(lines=lines, status=int(is_short))
 
 
