@@ -148,7 +148,8 @@ def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
     given = [[(key, it[key]) for key in keys for it in parts if it.get(key) is not None] for keys in _COUNTS]
     counts = [[int(from_zero(f"{key} of usage", number)) for key, number in each] for each in given]
     named = str(values.get("model") or model or "")
-    if not counts[0] and spent.get("cost") is None:
+    cost = spent.get("cost")
+    if not counts[0] and cost is None:
         raise ValueError(f"usage has no tokens, only {', '.join(map(repr, values))[:200] or 'nothing'}")
     prompt, completion, read, written = (next(iter(it), 0) for it in counts)
     if "cache_read_input_tokens" in spent:
@@ -156,14 +157,12 @@ def _bill(values: Mapping[str, Any], model: object) -> tuple[float, int, str]:
         prompt += read + written
     kind, _, name = named.partition(":")
     kind, name = (kind, name) if name and kind in VENDORS else ("", named)
-    cost = spent.get("cost")
-    if cost is None:
-        cost = price(kind, name, prompt, completion, cached=read, written=written)
-    else:
-        cost = from_zero("cost", cost)
-    if cost is None:
+    known = (
+        price(kind, name, prompt, completion, cached=read, written=written) if cost is None else from_zero("cost", cost)
+    )
+    if known is None:
         raise ValueError(f"the price of {named[:80]!r} is not known" if named else "usage has no model")
-    return cost, prompt + completion, named or "a model without a name"
+    return known, prompt + completion, named or "a model without a name"
 
 
 # Tokens of prompt and completion of a judgement, to compare models by.

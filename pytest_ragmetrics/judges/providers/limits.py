@@ -11,6 +11,7 @@ from pytest_ragmetrics.judges.transports.pace import KINDS, LONGEST_PAUSE, Allow
 
 # Those of OpenAI, which others have too, and of Anthropic.
 _NAMES = ("x-ratelimit-{field}-{kind}", "anthropic-ratelimit-{kind}-{field}")
+_FIELDS = ("remaining", "limit", "reset")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LENGTH = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smh]))+")
 _PART = re.compile(r"([\d.]+)(ms|[smh])")
@@ -25,12 +26,9 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
     """
     for kind in KINDS:
         for name in _NAMES:
-            left = headers.get(name.format(kind=kind, field="remaining"), "")
-            most = headers.get(name.format(kind=kind, field="limit"), "")
-            if left.isdecimal() and most.isdecimal():
-                seconds = _seconds(headers.get(name.format(kind=kind, field="reset"), ""), headers)
-                if seconds is not None:
-                    yield Allowance(kind=kind, left=float(left), most=float(most), seconds=seconds)
+            left, most, reset = (headers.get(name.format(kind=kind, field=field), "") for field in _FIELDS)
+            if left.isdecimal() and most.isdecimal() and (seconds := _seconds(reset, headers)) is not None:
+                yield Allowance(kind=kind, left=float(left), most=float(most), seconds=seconds)
 
 
 def pause_of(headers: Mapping[str, str]) -> float | None:

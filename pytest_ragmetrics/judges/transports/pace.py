@@ -164,7 +164,6 @@ class Pace:
                 window = _window(state, model, kind)
                 window.send(number, now)
                 marks[kind] = window.sent
-                state.setdefault(model, {})[kind] = asdict(window)
         return marks
 
     def used(self, more: float) -> None:
@@ -178,16 +177,12 @@ class Pace:
         if said := tuple(said):
             with self._shared() as state:
                 for each in said:
-                    window = _window(state, model, each.kind)
-                    window.hear(each, marks[each.kind], self._clock())
-                    state.setdefault(model, {})[each.kind] = asdict(window)
+                    _window(state, model, each.kind).hear(each, marks[each.kind], self._clock())
 
     def pause(self, model: str, seconds: float) -> None:
         """Send a model nothing for some seconds."""
         with self._shared() as state:
-            window = _window(state, model, "requests")
-            window.pause(seconds, self._clock())
-            state.setdefault(model, {})["requests"] = asdict(window)
+            _window(state, model, "requests").pause(seconds, self._clock())
 
     def close(self) -> None:
         """Close the file."""
@@ -215,16 +210,17 @@ class Pace:
             self._part()
             yield self._memory
             return
-        state = json.loads(before)
+        state = json.loads(before, object_hook=lambda it: _Window(**it) if "sent" in it else it)
         # A disk may be full; the transaction ends in any case.
         with suppress(sqlite3.Error), self._connection:
             yield state
-            if (after := json.dumps(state)) != before:
+            if (after := json.dumps(state, default=asdict)) != before:
                 self._connection.execute("UPDATE pace SET state = ?", (after,))
 
 
-def _window(state: Mapping[str, Any], model: str, kind: str) -> _Window:
-    return _Window(**state.get(model, {}).get(kind, {}))
+def _window(state: dict[str, Any], model: str, kind: str) -> _Window:
+    window: _Window = state.setdefault(model, {}).setdefault(kind, _Window())
+    return window
 
 
 def _counted(number: float, kind: str) -> str:
