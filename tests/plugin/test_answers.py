@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 import pytest
-from scipy.stats import beta
+import scipy
 
 from pytest_ragmetrics.cli import main
 from tests.fake_openai import FakeOpenAI
@@ -76,7 +76,8 @@ def test_each_answer_is_a_test(run: RunPytest) -> None:
     every = gates["rate-0.5-min-0.5-all-pass-confidence-0.9-inconclusive-pass"]
     assert (every["all_pass"], every["n"], every["total"], every["value"]) == (True, 5, 13, 0.6)
     # Clopper and Pearson's interval of 3 of 5 rows, whatever the answers.
-    assert (every["low"], every["high"]) == pytest.approx((beta.ppf(0.05, 3, 3), beta.ppf(0.95, 4, 2)), abs=1e-6)
+    bounds = (scipy.stats.beta.ppf(0.05, 3, 3), scipy.stats.beta.ppf(0.95, 4, 2))
+    assert (every["low"], every["high"]) == pytest.approx(bounds, abs=1e-6)
     # Answers that agree say no more than one: the interval is that of about four rows, not of 13 answers.
     assert gates["mean-0.8-confidence-0.95"]["low"] < 0.35
     page = unpacked(ran.text("out.html"))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from statsmodels.stats.multitest import multipletests
 
 from pytest_ragmetrics.stats.drop import adjusted_p
 from pytest_ragmetrics.stats.permutation import PairedScores, drop_test
@@ -128,5 +127,7 @@ def test_several_metrics_share_the_error(
     found = adjusted_p(dict(zip(names, p, strict=True)), dict(zip(names, least, strict=True)))
     assert [found[name] for name in names] == pytest.approx(adjusted)
     if p and min(changed) > 10:
+        from statsmodels.stats.multitest import multipletests
+
         monkeypatch.setattr("gc.collect", int)  # multipletests collects all garbage, which takes half a second
         assert list(found.values()) == pytest.approx(multipletests(p, method="holm")[1])
