@@ -111,7 +111,7 @@ def _of_rows(arguments: Arguments) -> CommandResult:
     _write(arguments.json, table.to_document())
     below, least = [], arguments.min
     if table.share is None:
-        below = ["none of these faults could be judged: see ragmetrics score for the reasons"]
+        below = ["none of these faults has a verdict: see ragmetrics score for the reasons"]
     elif least is not None and table.share < least:
         below = [f"{table.share:.3f} of the planted faults were noticed, below --min={least:g}"]
     return CommandResult(lines=fitted([*table.lines(), *arguments.waited(), *below]), status=int(bool(below)))

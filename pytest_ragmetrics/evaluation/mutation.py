@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,7 @@ _WIDEST = 200
 _ROUNDING = 1e-9
 _HEAD = ("kind", "made")
 _ANY, _ALL = "any", "all"
+_STRICTER = "a higher bound, or a stronger judge"
 
 
 def killed(metric: BoundedMetric, original: MetricResult | None, mutant: MetricResult | None) -> bool | None:
@@ -72,12 +74,14 @@ class Judged:
     """A mutant, in words, and by metric or test whether it was killed, ``None`` where that cannot be said.
 
     ``change`` is what a document says of it besides. One at which something else ``fails`` has not survived.
+    ``measured`` are the metrics of its tests, each with whether a bound holds it.
     """
 
     kind: str
     text: str
     verdicts: Mapping[str, bool | None]
     change: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, bool] = field(default_factory=dict)
     fails: bool = False
 
     @property
@@ -88,23 +92,12 @@ class Judged:
 
 
 class MutationTable:
-    """The mutants of ``rows`` samples and what became of them; ``share`` is that of the killed among those judged.
-
-    ``judges`` are the metrics, or the tests, that kill; ``measured`` are the metrics of these tests.
-    """
+    """The mutants of ``rows`` samples; ``share`` is that of the killed, which ``judges``, metrics or tests, noticed."""
 
     def __init__(
-        self,
-        judged: Sequence[Judged],
-        *,
-        judges: Sequence[str],
-        measured: Collection[str],
-        kinds: Sequence[str],
-        rows: int,
-        seed: int | str,
+        self, judged: Sequence[Judged], *, judges: Sequence[str], kinds: Sequence[str], rows: int, seed: int | str
     ) -> None:
-        self.judged, self.judges, self.measured = judged, judges, measured
-        self.kinds, self.rows, self.seed = kinds, rows, seed
+        self.judged, self.judges, self.kinds, self.rows, self.seed = judged, judges, kinds, rows, seed
         self.survivors = [each for each in judged if each.killed is False]
         found, of = self._count(judged, _ANY)
         self.share = found / of if of else None
@@ -131,10 +124,11 @@ class MutationTable:
         }
         rows = [(kind, str(made[kind]), *map(_cell, row.values())) for kind, row in counts.items()]
         rows.append((_ALL, str(len(self.judged)), *map(_cell, total.values())))
-        yield f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}; killed of those judged:"
+        what = f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}"
+        yield f"{what}; how many were noticed, of how many with a verdict:"
         yield from (line.rstrip() for line in text_table([(*_HEAD, *self.judges, _ANY), *rows]))
         if self.survivors:
-            yield from ("", f"survived ({len(self.survivors)}):")
+            yield from ("", f"not noticed ({len(self.survivors)}):")
         for kind in self.kinds:
             of_kind = [each.text for each in self.survivors if each.kind == kind]
             if of_kind:
@@ -143,9 +137,10 @@ class MutationTable:
                 yield from and_more(len(of_kind), shown=_SHOWN, indent="    ")
 
     def advice(self, kind: str) -> str:
-        """Return which metrics, besides those measured, notice a kind of fault."""
-        others = [name for name in NOTICED_BY[kind] if name not in self.measured]
-        return ", ".join(others) or "a higher bound, or a stronger judge"
+        """Return which metrics, or bounds for those measured, would notice the survivors of a kind."""
+        held = {name: [it.measured.get(name) for it in self.survivors if it.kind == kind] for name in NOTICED_BY[kind]}
+        lacking = {name: name if None in bounds else f"a bound for {name}" for name, bounds in held.items()}
+        return ", or ".join(lacking[name] for name in held if not all(held[name])) or _STRICTER
 
     def to_document(self) -> dict[str, Any]:
         """Return everything as JSON builtins."""
@@ -181,10 +176,14 @@ def describe(mutant: Mutant) -> str:
     if not (mutant.before or mutant.after):
         return f"{row}: the passages became those of another row"
     text, end = mutant.original.response or "", mutant.start + len(mutant.before)
-    left, right = text[: mutant.start].split()[-_BESIDE:], text[end:].split()[:_BESIDE]
+    left, right = re.split(r"\s+", text[: mutant.start])[-_BESIDE - 1 :], re.split(r"\s+", text[end:])[: _BESIDE + 1]
     before, after = (readable(part.strip(), _CHANGED) for part in (mutant.before, mutant.after))
-    words = [*left, f"[{before or 'nothing'} -> {after or 'nothing'}]", *right]
-    return f"{row} at {mutant.start}: {readable(' '.join(words), _WIDEST)}"
+    change = f"{before} -> {after}" if before and after else f"added: {after}" if after else f"removed: {before}"
+    part = mutant.after if after else mutant.before
+    # The spaces on each side stay outside the brackets.
+    ahead, _, behind = part.partition(part.strip())
+    words = f"{' '.join(left)}{ahead}[{change}]{behind}{' '.join(right)}"
+    return f"{row} at {mutant.start}: {readable(words, _WIDEST).strip()}"
 
 
 def change_of(mutant: Mutant) -> dict[str, Any]:
@@ -247,9 +246,16 @@ def probe_answers(
             it.metric.name: killed(it, first.get(it.metric.name), row.results.get(it.metric.name)) for it in metrics
         }
 
+    names = [it.metric.name for it in metrics]
     judged = [
-        Judged(kind=mutant.kind, text=describe(mutant), verdicts=verdicts(mutant, row), change=change_of(mutant))
+        Judged(
+            kind=mutant.kind,
+            text=describe(mutant),
+            verdicts=verdicts(mutant, row),
+            change=change_of(mutant),
+            # Without a bound a mutant that scores worse is noticed already.
+            measured=dict.fromkeys(names, True),
+        )
         for mutant, row in zip(made, table.rows[len(samples) :], strict=True)
     ]
-    names = [it.metric.name for it in metrics]
-    return MutationTable(judged, judges=names, measured=names, kinds=kinds, rows=len(samples), seed=seed)
+    return MutationTable(judged, judges=names, kinds=kinds, rows=len(samples), seed=seed)

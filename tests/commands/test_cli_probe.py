@@ -141,11 +141,11 @@ def test_planted_faults_are_noticed_or_survive(ragmetrics: Call, rows: str) -> N
     """Without a judge numbers are seen and negations are not; the last line says by how much the share is missed."""
     command = ("probe", rows, "--metrics=numbers_aligned=1.0", "--kind=number", "--kind=negation", "--json=out.json")
     said = (
-        "3 rows, 6 mutants; killed of those judged:",
+        "3 rows, 6 mutants; how many were noticed, of how many with a verdict:",
         "number       3              3/3  3/3",
         "negation     3              0/3  0/3",
         "all          6              3/6  3/6",
-        "survived (3):",
+        "not noticed (3):",
         "negation; what would notice: faithfulness",
         "to fill. The seal [is -> is not] checked by the night",
     )
@@ -154,7 +154,7 @@ def test_planted_faults_are_noticed_or_survive(ragmetrics: Call, rows: str) -> N
     told(ragmetrics(*command, "--min=0.8"), 1, "0.500 of the planted faults were noticed, below --min=0.8")
     assert json.loads(Path("out.json").read_text("utf-8"))["share"] == 0.5
     told(ragmetrics("probe", rows, "--metrics=numbers_aligned", "--kind=number", "--rows=2"), 0, "2 rows, 2 mutants")
-    told(ragmetrics("probe", rows, "--metrics=token_f1", "--kind=number"), 1, "none of these faults could be judged")
+    told(ragmetrics("probe", rows, "--metrics=token_f1", "--kind=number"), 1, "none of these faults has a verdict")
 
 
 def test_a_judge_is_asked_once_and_forecast(named_server: FakeOpenAI, ragmetrics: Call, rows: str) -> None:

@@ -87,7 +87,7 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     # One of two rows is enough to move a gate.
     result.shows(
-        "2 rows, 5 mutants; killed of those judged:",
+        "2 rows, 5 mutants; how many were noticed, of how many with a verdict:",
         "kind      made  test_gated  test_numbers  test_words  any",
         "number       2         0/2           2/2         0/2  2/2",
         "negation     1         0/1           0/1         1/1  1/1",
@@ -100,7 +100,7 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
         failed=2,
         xfailed=1,
     )
-    assert "survived" not in str(result.stdout)
+    assert "not noticed" not in str(result.stdout)
     noted = result.text("noted.txt").split("\n")
     # An application is not asked again, and its fixture lives until the mutants have run.
     assert sorted(line for line in noted if "asked" in line) == ["asked pump"] * 2 + ["asked roof"] * 2
@@ -110,23 +110,33 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     assert len(result.tests) == 8
 
 
+UNBOUND = """
+    @pytest.mark.rag_dataset(ROWS, metrics=["numbers_aligned"])
+    def test_unbound(rag_sample):
+        pass
+"""
+
+
 def test_survivors_and_a_share_that_is_too_small(run: RunPytest) -> None:
     """What nothing notices is listed, redacted; the run fails for it alone if it is to."""
-    suite = SUITE.partition("class TestAnswered")[0].replace("WRONG, ", "")
+    suite = SUITE.partition("class TestAnswered")[0].replace("WRONG, ", "") + UNBOUND
     options = ("--rag-mutate=unit,negation", "-k", "numbers and not talk")
     result = run(*options, "--rag-mutate-rows=5", conftest=APPLICATION, test_suite=suite)
     assert result.ret == pytest.ExitCode.OK
     result.shows(
-        "survived (2):",
+        "not noticed (2):",
         "  unit; what would notice: faithfulness",
         "    pump at 31: the plant needs 20 [[]minutes -> days[]] to fill.",
         "    roof at 15: The *** roof [[]is -> is not[]] cleaned by the crew.*",
     )
-    few = run(*options, "--rag-mutate-rows=1", "--rag-mutate-min=0.5")
-    few.shows("0.000 of the mutants were killed, below --rag-mutate-min=0.5")
+    few = run("--rag-mutate=number", "-k", "unbound", "--rag-mutate-rows=1", "--rag-mutate-min=0.5")
+    few.shows(
+        "  number; what would notice: a bound for numbers_aligned, or faithfulness",
+        "0.000 of the mutants were noticed, below --rag-mutate-min=0.5",
+    )
     assert few.ret == pytest.ExitCode.TESTS_FAILED
     none = run("--rag-mutate=name", "--rag-mutate-min=0.5", "-k", "numbers and not talk")
-    none.shows("--rag-mutate-min=0.5: no mutant could be judged")
+    none.shows("--rag-mutate-min=0.5: no mutant has a verdict")
     assert none.ret == pytest.ExitCode.TESTS_FAILED
 
 

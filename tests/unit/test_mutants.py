@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS, Mutant, mutants_o
 from pytest_ragmetrics.evaluation.mutation import (
     NOTICED_BY,
     Judged,
+    MutationTable,
     answers_in,
     describe,
     drawn,
@@ -187,9 +188,11 @@ def test_the_table_names_survivors_and_what_notices_them() -> None:
     assert "  unit; what would notice: faithfulness" in lines
     assert "    r0 at 38: Marlow plant needs 20 [minutes -> days] to fill." in lines
     assert table.to_document()["kinds"]["unit"]["numbers_aligned"] == {"killed": 0, "judged": 1}
-    assert table.advice("date") == "faithfulness"
     both = probe_answers(table_rows([PUMP]), bounded_metrics(["numbers_aligned", "names_aligned"]), kinds=["half"])
-    assert (both.share, next(iter(both.lines()))) == (None, "1 row, 0 mutants; killed of those judged:")
+    assert (both.share, next(iter(both.lines()))) == (
+        None,
+        "1 row, 0 mutants; how many were noticed, of how many with a verdict:",
+    )
 
 
 def test_another_hour_is_an_hour() -> None:
@@ -198,11 +201,39 @@ def test_another_hour_is_an_hour() -> None:
     assert (found.before, 1 <= int(found.after) <= 12) == ("14", True)
 
 
-def test_what_is_left_says_where_it_is() -> None:
-    table = probe_answers(
-        table_rows([PUMP]), bounded_metrics(["citation_validity", "faithfulness"], judge="local"), kinds=["citation"]
-    )
-    assert table.advice("citation") == "a higher bound, or a stronger judge"
+@pytest.mark.parametrize(
+    ("measured", "advice"),
+    [
+        ([{}], "numbers_aligned, or faithfulness"),
+        ([{"numbers_aligned": False}], "a bound for numbers_aligned, or faithfulness"),
+        ([{"numbers_aligned": False, "faithfulness": True}], "a bound for numbers_aligned"),
+        ([{"numbers_aligned": True, "faithfulness": True}, {"faithfulness": True}], "numbers_aligned"),
+        ([{"numbers_aligned": True, "faithfulness": True}], "a higher bound, or a stronger judge"),
+    ],
+)
+def test_what_would_notice(measured: Sequence[Mapping[str, bool]], advice: str) -> None:
+    """Of the metrics that notice a kind: those that a survivor lacks, and those that only lack a bound."""
+    judged = [Judged(kind="number", text="r", verdicts={"a": False}, measured=each) for each in measured]
+    assert MutationTable(judged, judges=["a"], kinds=["number"], rows=1, seed=0).advice("number") == advice
+
+
+LONG = "The pump\nfills. The valve is shut."
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "before", "after", "said"),
+    [
+        ("The valve (old) is shut [1].", 11, "old", "new", "at 11: The valve ([old -> new]) is shut [1]."),
+        ("The valve is shut.", 17, "", " [99]", "at 17: The valve is shut [added: [99]]."),
+        (LONG, len(LONG), "", " It rusts.", "at 34: fills. The valve is shut. [added: It rusts.]"),
+        (LONG, 0, "The pump\nfills. ", "", "at 0: [removed: The pump fills.] The valve is shut."),
+        (LONG, 15, " The valve is shut.", "", "at 15: The pump fills. [removed: The valve is shut.]"),
+    ],
+)
+def test_what_is_left_says_where_it_is(text: str, start: int, before: str, after: str, said: str) -> None:
+    sample = Sample(id="r", response=text)
+    mutant = Mutant(kind="half", original=sample, sample=sample, start=start, before=before, after=after)
+    assert describe(mutant) == f"r {said}"
     (swapped,) = mutated(PUMP, "passages")
     assert describe(swapped) == "r: the passages became those of another row"
 

@@ -44,7 +44,8 @@ _WIDEST, _NAME, _SHOWN = 160, 24, 3
 class Tried:
     """What became of a mutant in the ``test`` of a row: whether it was killed, ``None`` for the ``reason``.
 
-    ``text`` says what was changed; ``scores`` are those of the mutant by metric, each with whether it is vacuous.
+    ``text`` says what was changed; ``scores`` are those of the mutant by metric, each with whether it is vacuous;
+    ``held`` are the metrics that were compared with a bound.
     """
 
     function: str
@@ -55,6 +56,7 @@ class Tried:
     killed: bool | None
     reason: str = ""
     scores: Mapping[str, tuple[float | None, bool]] = field(default_factory=dict)
+    held: Sequence[str] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -234,6 +236,7 @@ class MutantTests:
             killed=None if reason or self._session.dry_run else is_killed,
             reason=readable(recorder.redacted(reason), _WIDEST),
             scores={it.metric: (it.score, it.vacuous) for it in records},
+            held=[it.metric for it in records if it.threshold is not None],
             usage=sum((it.usage for it in records), Usage()),
         )
 
@@ -253,7 +256,7 @@ def _short(functions: Collection[str]) -> dict[str, str]:
 
 
 class MutationReport:
-    """The hooks of the process that reports: the table of mutants, and the exit status if too few were killed."""
+    """The hooks of the process that reports: the table of mutants, and the exit status if too few were noticed."""
 
     def __init__(self, session: PytestSession, gates: GatePlugin) -> None:
         self._session = session
@@ -272,25 +275,30 @@ class MutationReport:
         """The table; a mutant of a row in the tests of several functions is one, which any of them may kill."""
         tried, settings = self._trials.tried, self._session.settings
         names = _short({it.function for it in tried})
-        failed = {(it.kind, it.text) for it in tried if it.reason}
-        found: defaultdict[tuple[str, str], dict[str, bool | None]] = defaultdict(dict)
+        found: defaultdict[tuple[str, str], list[Tried]] = defaultdict(list)
         for it in tried:
-            scores = {name: (score, vacuous) for name, (score, vacuous) in it.scores.items() if score is not None}
-            moved = it.killed is False and self._gates.moves(it.function, it.test, scores)
-            verdicts, name = found[it.kind, it.text], names[it.function]
-            # A function with other parameters has several tests of a row.
-            known = [each for each in (verdicts.get(name), it.killed, moved or None) if each is not None]
-            verdicts[name] = any(known) if known else None
+            found[it.kind, it.text].append(it)
         return MutationTable(
-            [
-                Judged(kind=kind, text=text, verdicts=verdicts, fails=(kind, text) in failed)
-                for (kind, text), verdicts in found.items()
-            ],
+            [self._judged(each, names) for each in found.values()],
             judges=sorted(names.values()),
-            measured={metric for it in tried for metric in it.scores},
             kinds=settings.mutate or (),
             rows=len({it.row for it in tried}),
             seed=settings.seed or 0,
+        )
+
+    def _judged(self, tried: Sequence[Tried], names: Mapping[str, str]) -> Judged:
+        """Return what became of one mutant; a function with other parameters has several tests of it."""
+        known: defaultdict[str, list[bool]] = defaultdict(list)
+        for it in tried:
+            scores = {name: (score, vacuous) for name, (score, vacuous) in it.scores.items() if score is not None}
+            if it.killed is not None:
+                known[it.function].append(it.killed or self._gates.moves(it.function, it.test, scores))
+        return Judged(
+            kind=tried[0].kind,
+            text=tried[0].text,
+            verdicts={names[it.function]: any(known[it.function]) if known[it.function] else None for it in tried},
+            fails=any(it.reason for it in tried),
+            measured={name: any(name in it.held for it in tried) for each in tried for name in each.scores},
         )
 
     @property
@@ -299,8 +307,8 @@ class MutationReport:
         if least is None or self._session.dry_run or (share is not None and share >= least):
             return ""
         if share is None:
-            return f"--rag-mutate-min={least:g}: no mutant could be judged"
-        return f"{share:.3f} of the mutants were killed, below --rag-mutate-min={least:g}"
+            return f"--rag-mutate-min={least:g}: no mutant has a verdict"
+        return f"{share:.3f} of the mutants were noticed, below --rag-mutate-min={least:g}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
