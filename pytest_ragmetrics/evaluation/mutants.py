@@ -141,8 +141,7 @@ def _entries(section: str) -> Mapping[str, Sequence[str]]:
 
 def _pairs(lines: Sequence[str]) -> dict[str, str]:
     """Return what becomes of what, of entries such as ``is>is not are>are not``."""
-    found = re.findall(r"(\S+)>(.+?)(?=\s\S+>|$)", " ".join(lines))
-    return dict(found)
+    return dict(re.findall(r"(\S+)>(.+?)(?=\s\S+>|$)", " ".join(lines)))
 
 
 def _changed_digits(run: str, random: Random) -> str:

@@ -20,7 +20,6 @@ from pytest_ragmetrics.evaluation.evaluate import evaluated
 from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS, Mutant, mutants_of
 from pytest_ragmetrics.evaluation.runner import BoundedMetric
 from pytest_ragmetrics.evaluation.session import OwnSession
-from pytest_ragmetrics.evaluation.table import Row
 from pytest_ragmetrics.runs.records import DocumentError, Record, read_document
 from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, text_table
 
@@ -98,6 +97,8 @@ class MutationTable:
         self, judged: Sequence[Judged], *, judges: Sequence[str], kinds: Sequence[str], rows: int, seed: int | str
     ) -> None:
         self.judged, self.judges, self.kinds, self.rows, self.seed = judged, judges, kinds, rows, seed
+        self._of_kind = {kind: [each for each in judged if each.kind == kind] for kind in kinds}
+        self._columns = [*judges, _ANY]
         self.survivors = [each for each in judged if each.killed is False]
         found, of = self._count(judged, _ANY)
         self.share = found / of if of else None
@@ -110,23 +111,17 @@ class MutationTable:
 
     def counts(self) -> dict[str, dict[str, tuple[int, int]]]:
         """Return by kind and judge, the last of which is "any", how many mutants were killed, and of how many."""
-        columns = [*self.judges, _ANY]
-        by_kind = {kind: [each for each in self.judged if each.kind == kind] for kind in self.kinds}
-        return {kind: {name: self._count(each, name) for name in columns} for kind, each in by_kind.items()}
+        return {kind: {name: self._count(of, name) for name in self._columns} for kind, of in self._of_kind.items()}
 
     def lines(self) -> Iterator[str]:
         """Yield the table, and the survivors with what would notice them."""
-        counts = self.counts()
-        made = {kind: sum(each.kind == kind for each in self.judged) for kind in self.kinds}
-        total = {
-            name: tuple(map(sum, zip(*(row[name] for row in counts.values()), strict=True)))
-            for name in [*self.judges, _ANY]
-        }
-        rows = [(kind, str(made[kind]), *map(_cell, row.values())) for kind, row in counts.items()]
-        rows.append((_ALL, str(len(self.judged)), *map(_cell, total.values())))
+        rows = [
+            (kind, str(len(of)), *(_cell(self._count(of, name)) for name in self._columns))
+            for kind, of in (*self._of_kind.items(), (_ALL, self.judged))
+        ]
         what = f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}"
         yield f"{what}; how many were noticed, of how many with a verdict:"
-        yield from (line.rstrip() for line in text_table([(*_HEAD, *self.judges, _ANY), *rows]))
+        yield from (line.rstrip() for line in text_table([(*_HEAD, *self._columns), *rows]))
         if self.survivors:
             yield from ("", f"not noticed ({len(self.survivors)}):")
         for kind in self.kinds:
@@ -144,14 +139,13 @@ class MutationTable:
 
     def to_document(self) -> dict[str, Any]:
         """Return everything as JSON builtins."""
-        names = ("killed", "judged")
         return {
             "version": VERSION,
             "rows": self.rows,
             "seed": self.seed,
             "share": self.share,
             "kinds": {
-                kind: {name: dict(zip(names, pair, strict=True)) for name, pair in row.items()}
+                kind: {name: {"killed": found, "judged": of} for name, (found, of) in row.items()}
                 for kind, row in self.counts().items()
             },
             "mutants": [
@@ -184,11 +178,6 @@ def describe(mutant: Mutant) -> str:
     ahead, _, behind = part.partition(part.strip())
     words = f"{' '.join(left)}{ahead}[{change}]{behind}{' '.join(right)}"
     return f"{row} at {mutant.start}: {readable(words, _WIDEST).strip()}"
-
-
-def change_of(mutant: Mutant) -> dict[str, Any]:
-    """Return what a document says of a mutant."""
-    return {"row": mutant.original.id, **{name: getattr(mutant, name) for name in ("start", "before", "after")}}
 
 
 def answers_in(file: Path, columns: Columns) -> list[Sample]:
@@ -238,24 +227,20 @@ def probe_answers(
     rows = [DatasetRow(sample=it, id=it.id or "") for it in (*samples, *(mutant.sample for mutant in made))]
     with OwnSession(cache_dir, concurrency, forecast=forecast, **options) as session:
         table = loop.run(evaluated(rows, metrics, session, votes=None, progress=True, vacuous="count"))
-    found = {id(sample): row for sample, row in zip(samples, table.rows, strict=False)}
-
-    def verdicts(mutant: Mutant, row: Row) -> dict[str, bool | None]:
-        first = found[id(mutant.original)].results
-        return {
-            it.metric.name: killed(it, first.get(it.metric.name), row.results.get(it.metric.name)) for it in metrics
-        }
-
-    names = [it.metric.name for it in metrics]
+    right = {id(sample): row.results for sample, row in zip(samples, table.rows, strict=False)}
+    named = {it.metric.name: it for it in metrics}
     judged = [
         Judged(
             kind=mutant.kind,
             text=describe(mutant),
-            verdicts=verdicts(mutant, row),
-            change=change_of(mutant),
+            verdicts={
+                name: killed(it, right[id(mutant.original)].get(name), row.results.get(name))
+                for name, it in named.items()
+            },
+            change={"row": mutant.original.id, "start": mutant.start, "before": mutant.before, "after": mutant.after},
             # Without a bound a mutant that scores worse is noticed already.
-            measured=dict.fromkeys(names, True),
+            measured=dict.fromkeys(named, True),
         )
         for mutant, row in zip(made, table.rows[len(samples) :], strict=True)
     ]
-    return MutationTable(judged, judges=names, kinds=kinds, rows=len(samples), seed=seed)
+    return MutationTable(judged, judges=[*named], kinds=kinds, rows=len(samples), seed=seed)
