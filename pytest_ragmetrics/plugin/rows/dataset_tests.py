@@ -14,9 +14,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -41,13 +40,7 @@ from pytest_ragmetrics.plugin.recorder import carried, skip
 from pytest_ragmetrics.plugin.rows.drawn import DrawnRows
 from pytest_ragmetrics.plugin.rows.jobs import RowJob, SparedError
 from pytest_ragmetrics.plugin.rows.prefetcher import Prefetcher
-from pytest_ragmetrics.plugin.rows.scripts import (
-    answered_turn,
-    next_turn,
-    rows_with_answers,
-    rows_with_scripts,
-    with_turns,
-)
+from pytest_ragmetrics.plugin.rows.scripts import rows_with_answers, rows_with_scripts, with_stand_ins
 from pytest_ragmetrics.plugin.rows.sharing import SharedResults, kind_and_message
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.runs.wording.failures import explain_row, explain_sample
@@ -144,6 +137,7 @@ class Evaluate:
 
 FIXTURE = "rag_sample"
 _EXAMPLE = '@pytest.mark.rag_dataset("golden.jsonl", metrics=["faithfulness"])'
+_KEYWORDS = {"source", "metrics", "limit", "where", "columns", "turns", "contexts_from", "answers"}
 _BOUNDS = 'metrics={"faithfulness": 0.8}'
 
 
@@ -156,6 +150,12 @@ class DatasetCase:
     script: tuple[Sample, ...] = ()
     contexts_from: ContextsFrom = None
     once: bool = False
+
+
+def case_of(item: pytest.Item) -> DatasetCase | None:
+    """Return the row that a test is of, ``None`` also for a broken one."""
+    case = getattr(getattr(item, "callspec", None), "params", {}).get(FIXTURE)
+    return case if isinstance(case, DatasetCase) and case.row.sample is not None else None
 
 
 class Datasets:
@@ -196,8 +196,7 @@ class Datasets:
             )
             for row, script in scripted
         ]
-        params = [pytest.param(case, id=case.row.id) for case in cases]
-        metafunc.parametrize(FIXTURE, params, indirect=True)
+        metafunc.parametrize(FIXTURE, [pytest.param(case, id=case.row.id) for case in cases], indirect=True)
 
     def _rows(self, source: Any, base: Path, **options: Any) -> tuple[DatasetRow, ...]:
         if not isinstance(source, (str, os.PathLike)):
@@ -233,9 +232,7 @@ def _arguments(
     """
     from pytest_ragmetrics.evaluation.evaluate import chosen_columns
 
-    unknown = sorted(
-        named.keys() - {"source", "metrics", "limit", "where", "columns", "turns", "contexts_from", "answers"}
-    )
+    unknown = sorted(named.keys() - _KEYWORDS)
     sources = [*given, *(named[name] for name in ("source",) if name in named)]
     if unknown or len(sources) != 1:
         theirs = written_instead("marker")
@@ -243,11 +240,8 @@ def _arguments(
         what = f"it knows no {', '.join(unknown)}{''.join(hints)}"
         problem = what if unknown else f"it takes one source, not {len(sources)}"
         raise ValueError(f"{problem}; write {_EXAMPLE}, with limit=, where=, columns= and turns= if wanted")
-    options = {
-        "limit": named.get("limit"),
-        "where": named.get("where"),
-        "columns": chosen_columns(named.get("columns")),
-    }
+    columns = chosen_columns(named.get("columns"))
+    options = {"limit": named.get("limit"), "where": named.get("where"), "columns": columns}
     in_turns = {"turns": named.get("turns", "last"), "contexts_from": named.get("contexts_from")}
     answers = named.get("answers")
     if answers is not None and (type(answers) is not int or answers < 1):
@@ -273,11 +267,7 @@ class DatasetTests:
     """The tests of a session that take rows of data sets, and the hooks by which their rows are done ahead."""
 
     def __init__(
-        self,
-        session: PytestSession,
-        items: Sequence[pytest.Item],
-        config: pytest.Config,
-        drawn: Sequence[GatedSet] = (),
+        self, session: PytestSession, items: Sequence[pytest.Item], config: pytest.Config, drawn: Sequence[GatedSet]
     ) -> None:
         self._session = session
         self._worker: str | None = getattr(config, "workerinput", {}).get("workerid")
@@ -294,8 +284,6 @@ class DatasetTests:
         shared = self._shared_results()
         # A worker that cannot share rows does its own only: no other may be done twice.
         self._is_alone = self._worker is not None and shared is None
-        #: Of the running test, if its row is not needed.
-        self._spared: str | None = None
         self._prefetcher = Prefetcher(
             session,
             threads=session.settings.respond_threads,
@@ -311,12 +299,10 @@ class DatasetTests:
         """Stop asking an application when its fixture ends."""
         made = yield
         if fixturedef.argname == "rag_respond" and made is not None:
+            respond, session, close = cast("Respond", made), request.session, self._prefetcher.close_application
             # Added last, it runs first.
-            fixturedef.addfinalizer(partial(self._close_application, cast("Any", made), request.session))
+            fixturedef.addfinalizer(lambda: close(respond, finish=not (session.shouldstop or session.shouldfail)))
         return made
-
-    def _close_application(self, respond: Respond, session: pytest.Session) -> None:
-        self._prefetcher.close_application(respond, finish=not (session.shouldstop or session.shouldfail))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -346,10 +332,10 @@ class DatasetTests:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show the row of a test that failed; the innermost wrapper, so that the session can redact it."""
         report = yield
-        if self._spared == item.nodeid and report.skipped and isinstance(report.longrepr, tuple):
+        if call.excinfo is not None and isinstance(call.excinfo.value, SparedError):
             carried(report).spared = True
-            # pytest.skip() names the line of this package that calls it, not that of the test.
-            skip(report, report.longrepr[2].removeprefix("Skipped: "))
+            # The line is that of the test, not the one of this package that skips it.
+            skip(report, str(call.excinfo.value))
         job = self._running
         if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
             raised = None if call.excinfo is None else call.excinfo.value
@@ -391,16 +377,13 @@ class DatasetTests:
             pytest.fail(str(case.row.error), pytrace=False)
         test = request.node.nodeid
         job = self._running = self._jobs[test]
-        self._scores, self._bounds, self._spared = {}, case.metrics, None
+        self._scores, self._bounds = {}, case.metrics
         if not self._began and not self._is_alone:
             # Then the tests before it: other workers begin with those.
             tests = list(self._jobs)
             self._begin(tests[tests.index(test) :] + tests)
         self._begin([test])
-        try:
-            self._prefetcher.check_needed(test)
-        except SparedError as spared:
-            self._skip(test, str(spared))
+        self._prefetcher.check_needed(test)
         if job.group in self._unanswered:
             respond = self._application(request)
             lack = [each.missing(job.sample) for each in job.metrics if "response" in each.metric.requires]
@@ -423,11 +406,6 @@ class DatasetTests:
                 is_declared = declared is not None and scoring.outcome is result
                 self._session.scored(replace(scoring, declared=declared) if is_declared else scoring)
         return outcome.sample
-
-    def _skip(self, test: str, reason: str) -> NoReturn:
-        """Skip a test whose row is not needed, because the gates of its set are decided."""
-        self._spared = test
-        pytest.skip(reason)
 
     def answered(self, test: str) -> Sample | None:
         """Return the row of the running test with its response, ``None`` if another test is running."""
@@ -465,8 +443,6 @@ class DatasetTests:
             rows, line = self._prefetcher, self._line
             try:
                 outcome = rows.outcome(job.test, lambda: line.show(rows.done, rows.total, self._session.wait_state))
-            except SparedError as spared:
-                self._skip(job.test, str(spared))
             finally:
                 line.end()
         self._last = {job.test: outcome}
@@ -486,20 +462,11 @@ class DatasetTests:
             self._prefetcher.start([self._jobs[test] for test in fresh])
 
     def _job(self, item: pytest.Item) -> RowJob | None:
-        call = getattr(item, "callspec", None)
-        case = call.params.get(FIXTURE) if call is not None else None
-        if call is None or not isinstance(case, DatasetCase) or case.row.sample is None or MARKER_FAULT in item.stash:
+        case, call = case_of(item), getattr(item, "callspec", None)
+        if call is None or case is None or case.row.sample is None or MARKER_FAULT in item.stash:
             return None
         others = sorted((name, index) for name, index in call.indices.items() if name != FIXTURE)
-        sample = case.row.sample
-        if self._session.dry_run:
-            from pytest_ragmetrics.evaluation.dry_run import with_stand_in
-
-            answered: list[Sample] = []
-            for _ in case.script:
-                turn = next_turn(case.script, answered)
-                answered.append(answered_turn(turn, with_stand_in(turn)))
-            sample = with_turns(sample, answered) if answered else with_stand_in(sample)
+        sample = with_stand_ins(case.row.sample, case.script) if self._session.dry_run else case.row.sample
         return RowJob(
             test=item.nodeid,
             group=f"{function_of(item)}{others}",
@@ -513,13 +480,11 @@ class DatasetTests:
         )
 
     def _shared_results(self) -> SharedResults | None:
-        folder = self._session.shared_folder
-        if self._worker is None or folder is None:
-            return None
-        with suppress(OSError, sqlite3.Error):
-            remove_abandoned()
-            folder.mkdir(mode=0o700, exist_ok=True)
-            return SharedResults(folder, f"{self._worker}-{os.getpid()}")
+        if self._worker is not None and (folder := self._session.shared_folder) is not None:
+            with suppress(OSError, sqlite3.Error):
+                remove_abandoned()
+                folder.mkdir(mode=0o700, exist_ok=True)
+                return SharedResults(folder, f"{self._worker}-{os.getpid()}")
         return None
 
 

@@ -25,7 +25,7 @@ from pytest_ragmetrics.evaluation.mutation import Judged, MutationTable, describ
 from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
 from pytest_ragmetrics.plugin.markers import function_of
 from pytest_ragmetrics.plugin.recorder import ATTRIBUTE, carried
-from pytest_ragmetrics.plugin.rows.dataset_tests import FIXTURE, DatasetCase, DatasetTests
+from pytest_ragmetrics.plugin.rows.dataset_tests import FIXTURE, DatasetCase, DatasetTests, case_of
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.terminal import cost_lines
 from pytest_ragmetrics.runs.wording.figures import counted, readable
@@ -66,12 +66,6 @@ class Trials:
 
     tried: Sequence[Tried] = ()
     left: Mapping[str, str] = field(default_factory=dict)
-
-
-def _case(item: pytest.Item) -> DatasetCase | None:
-    """Return the row that a test is of."""
-    case = getattr(getattr(item, "callspec", None), "params", {}).get(FIXTURE)
-    return case if isinstance(case, DatasetCase) and case.row.sample is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +123,20 @@ class MutantTests:
 
     def _draw(self, items: Sequence[pytest.Item]) -> None:
         """Draw rows of each data set: several tests may have to notice the fault of one."""
-        rows: defaultdict[tuple[str | None, str], list[str]] = defaultdict(list)
+        rows: defaultdict[str | None, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for item in items:
-            case = _case(item)
+            case = case_of(item)
             if case is None or case.row.sample is None:
                 continue
             if case.script or "messages" in case.row.sample.metadata:
                 self._talks.add(item.nodeid)
             elif (answer_of(case.row.sample) or 1) == 1:
-                rows[case.row.file, case.row.id].append(item.nodeid)
+                rows[case.row.file][case.row.id].append(item.nodeid)
                 if case.row.sample.retrieved_contexts:
                     self._lenders[case.row.file][case.row.id] = case.row.sample
-        most, files = self._session.settings.mutate_rows, {file for file, _ in rows}
-        sets = [sorted(name for other, name in rows if other == file) for file in files]
-        names = [(file, name) for file, each in zip(files, sets, strict=True) for name in drawn(each, most, self._seed)]
-        chosen = {test for name in names for test in rows[name]}
+        most = self._session.settings.mutate_rows
+        names = [(tests, name) for tests in rows.values() for name in drawn(sorted(tests), most, self._seed)]
+        chosen = {test for tests, name in names for test in tests[name]}
         self._drawn = {item.nodeid: place for place, item in enumerate(items) if item.nodeid in chosen}
 
     @pytest.hookimpl(wrapper=True)
@@ -162,7 +155,7 @@ class MutantTests:
         return report
 
     def _note(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        test, case = item.nodeid, _case(item)
+        test, case = item.nodeid, case_of(item)
         if test in self._talks:
             self._left[test] = _TALK
         elif test in self._drawn and isinstance(item, pytest.Function) and case is not None:

@@ -193,5 +193,16 @@ def with_turns(sample: Sample, answered: Sequence[Sample]) -> Sample:
     return replace(last, id=sample.id, reference=sample.reference or last.reference, metadata=metadata)
 
 
+def with_stand_ins(sample: Sample, script: Sequence[Sample]) -> Sample:
+    """Return what a dry run scores: a sample, or the turns of its script, with what an application would give."""
+    from pytest_ragmetrics.evaluation.dry_run import with_stand_in
+
+    answered: list[Sample] = []
+    for _ in script:
+        turn = next_turn(script, answered)
+        answered.append(answered_turn(turn, with_stand_in(turn)))
+    return with_turns(sample, answered) if answered else with_stand_in(sample)
+
+
 def _lacks(sample: Sample, name: str) -> bool:
     return getattr(sample, name) is None
