@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 #: be, unless pytest rewrites them, since it warns that it cannot.
 IMPORTED = [
     *(("aiohttp", "openai._vendor.httpx_aiohttp") if find_spec("aiohttp") and find_spec("openai._vendor") else ()),
-    *("diskcache", "execnet", "filelock", "genai_prices.data", "genai_prices.validation", "httpcore2", "jinja2"),
+    *(name for name in ("httpcore", "httpcore2") if find_spec(name)),
+    *("diskcache", "execnet", "filelock", "genai_prices.data", "genai_prices.validation", "jinja2"),
     *("numpy.fft", "numpy.random", "openai.resources.chat", "openai.resources.files", "pytest"),
     *("rapidfuzz.process", "sentencex", "xdist.remote", "xdist.scheduler"),
     *(f"pytest_ragmetrics.{name}" for name in ("judges.local", "judges.batches.queue", "judges.providers.openai")),
