@@ -332,13 +332,13 @@ class DatasetTests:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Show the row of a test that failed; the innermost wrapper, so that the session can redact it."""
         report = yield
-        if call.excinfo is not None and isinstance(call.excinfo.value, SparedError):
+        raised = None if call.excinfo is None else call.excinfo.value
+        if isinstance(raised, SparedError):
             carried(report).spared = True
             # The line is that of the test, not the one of this package that skips it.
-            skip(report, str(call.excinfo.value))
+            skip(report, str(raised))
         job = self._running
         if report.failed and report.when != "teardown" and job is not None and job.test == item.nodeid:
-            raised = None if call.excinfo is None else call.excinfo.value
             lines = explain_row(job.sample)
             if isinstance(raised, Exception) and raised is self._shortfall:
                 if raised.__cause__ is None:
@@ -436,11 +436,10 @@ class DatasetTests:
     def _outcome(self, job: RowJob) -> Done:
         __tracebackhide__ = True
         outcome = self._last.get(job.test)
-        if outcome is not None and not outcome.is_complete:
-            self._prefetcher.retry(job.test, outcome)
-            outcome = None
-        if outcome is None:
+        if outcome is None or not outcome.is_complete:
             rows, line = self._prefetcher, self._line
+            if outcome is not None:
+                rows.retry(job.test, outcome)
             try:
                 outcome = rows.outcome(job.test, lambda: line.show(rows.done, rows.total, self._session.wait_state))
             finally:
