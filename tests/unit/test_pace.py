@@ -194,8 +194,8 @@ def test_without_the_file_each_keeps_its_share_of_the_limits(tmp_path: Path) -> 
     pace = Pace(60, clock=Hands(), file=file, workers=2)
     pace.take(MODEL, 100)
     assert pace.wait(MODEL, 100)[1] == "the limit of 30 requests a minute"
-    with pytest.raises(sqlite3.Error):
-        sqlite3.connect(file).execute("SELECT * FROM pace")
+    with closing(sqlite3.connect(file)) as connection, pytest.raises(sqlite3.Error):
+        connection.execute("SELECT * FROM pace")
 
 
 OPENAI = {"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0"}
