@@ -116,17 +116,19 @@ async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) ->
             each.is_crowded = True
     try:
         return await within(call.timeout, make())
-    except asyncio.TimeoutError:
-        if place is not None:
-            place.timed_out(is_crowded=call.is_crowded)
-        call.alone += not call.is_crowded
-        # A second attempt is made: a server may load its model for the first.
-        if call.steady and call.alone > 1:
-            raise JudgeOutageError from None
-        # One that the SDK knows, and tries again.
-        raise _http(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
     except Exception as error:
-        if type(error).__name__ == "TooManyRedirects":
+        name = type(error).__name__
+        # The HTTP library has the same limit, and may be the first to reach it.
+        if call.timeout is not None and (isinstance(error, asyncio.TimeoutError) or name == "ReadTimeout"):
+            if place is not None:
+                place.timed_out(is_crowded=call.is_crowded)
+            call.alone += not call.is_crowded
+            # A second attempt is made: a server may load its model for the first.
+            if call.steady and call.alone > 1:
+                raise JudgeOutageError from None
+            # One that the SDK knows, and tries again.
+            raise _http(request).ReadTimeout(f"no answer within {call.timeout:g} s", request=request) from None
+        if name == "TooManyRedirects":
             raise JudgeUnavailableError("redirects in a circle") from None
         # The SDK calls a connection that aiohttp loses a time-out, and knows not all of its errors.
         lost = error.__cause__ or error
