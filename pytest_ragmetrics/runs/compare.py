@@ -226,13 +226,10 @@ def paired_gates(news: Iterable[TestRecord], olds: Iterable[TestRecord]) -> dict
 
 
 def _metric_change(metric: str, changes: Iterable[TestChange]) -> MetricChange:
-    both = [
-        (change.before, change.after, gain)
-        for change in changes
-        if change.metric == metric and (gain := change.change) is not None
-    ]
+    own = [it for it in changes if it.metric == metric]
+    both = [(it.before, it.after, it.change) for it in own if it.change is not None]
     before, after, gain = [fsum(column) / len(both) for column in zip(*both, strict=True)] if both else [None] * 3
-    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain, unit=unit_of(changes))
+    return MetricChange(metric=metric, pairs=len(both), before=before, after=after, change=gain, unit=unit_of(own))
 
 
 def placed_records(tests: Iterable[TestRecord], *, metric: str | None = None) -> list[PlacedRecord]:

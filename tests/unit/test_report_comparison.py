@@ -178,6 +178,15 @@ def test_the_means_are_those_of_the_pairs() -> None:
     assert metric_change_lines(compare_documents(new, old)) == ["faithfulness: mean 0.600 -> 0.700 over 2"]
 
 
+def test_each_mean_has_the_unit_of_its_own_metric() -> None:
+    def ran(seconds: float, score: float) -> Document:
+        took = record("latency", seconds, at_least=None, unit="s", better="lower", sample={"id": "q1"})
+        return run(test_a=scored(score), test_b=took)
+
+    lines = ["faithfulness: mean 0.400 -> 0.500 over 1", "latency: mean 1.400 s -> 1.450 s over 1"]
+    assert metric_change_lines(compare_documents(ran(1.45, 0.5), ran(1.4, 0.4))) == lines
+
+
 def test_the_lines_name_the_worst_and_count_the_rest() -> None:
     old = run(**{f"test_{n}": scored(0.9) for n in range(5)}, test_ok=scored(0.2), test_lost=scored(1.0))
     new = run(**{f"test_{n}": scored(n / 10) for n in range(5)}, test_ok=scored(0.3), test_lost=scored(None))
