@@ -204,7 +204,11 @@ class Forecast:
         minutes, limit, kind = max(
             ((needed[kind] / it, it, kind) for kind, it in self.limits.items()), default=(0, 0, "")
         )
-        return [f"about {rough_time(60 * minutes)} at {limit:,.0f} {kind} a minute"] if minutes else []
+        return (
+            [f"about {rough_time(60 * minutes)} at {counted(round(limit), kind.removesuffix('s'))} a minute"]
+            if minutes
+            else []
+        )
 
 
 A = TypeVar("A")

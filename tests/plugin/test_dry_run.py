@@ -87,7 +87,7 @@ def test_what_would_be_asked_is_counted_and_not_asked(
 @pytest.mark.parametrize(
     ("limits", "line"),
     [
-        (["--rag-rpm=2"], "about 4 minutes at 2 requests a minute"),
+        (["--rag-rpm=1"], "about 8 minutes at 1 request a minute"),
         (["--rag-rpm=2", "--rag-tpm=100"], "about ?? minutes at 100 tokens a minute"),
         (["--rag-rpm=60", "--rag-batch=submit"], None),
     ],
