@@ -190,12 +190,14 @@ class MutantTests:
         self._tests.begin_copies((it.of.nodeid, it.item.nodeid, it.row) for it in self._copies)
         # The fixtures of the last test end here, those of its module when another module's mutants are run.
         last.session._setupstate.teardown_exact(self._copies[0].item)  # noqa: SLF001 - there is no public way
-        with self._session.recorder.aside():
-            for _, following in pairwise([*(it.item for it in self._copies), last]):
-                self._raised = None
-                reports = runner.runtestprotocol(self._copies[0].item, log=False, nextitem=following)
-                self._tried.append(self._outcome(self._copies.pop(0), reports))
-        self._session.mutates = False
+        try:
+            with self._session.recorder.aside():
+                for _, following in pairwise([*(it.item for it in self._copies), last]):
+                    self._raised = None
+                    reports = runner.runtestprotocol(self._copies[0].item, log=False, nextitem=following)
+                    self._tried.append(self._outcome(self._copies.pop(0), reports))
+        finally:
+            self._session.mutates = False
 
     def _made(self) -> Iterator[_Copy]:
         """Yield the mutants of the rows whose tests passed, in the order of the tests."""
