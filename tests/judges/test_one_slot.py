@@ -69,6 +69,17 @@ class Slots:
         return Reply(text="{}")
 
 
+class Impatient(Slots):
+    """A provider whose HTTP library is the first to reach the limit of the first attempt."""
+
+    async def _served(self) -> Reply:
+        self.seen["sent"] += 1
+        if self.seen["sent"] == 1:
+            await asyncio.sleep(TIMEOUT - 0.1)
+            raise httpx2.ReadTimeout("")
+        return Reply(text="{}")
+
+
 def story(rows: int, width: int, slots: Slots, home: int | None, *, url: str = HOME) -> tuple[Limiter, float, int]:
     """Send rows at once; return the limiter, the seconds that it took, and how many rows were lost."""
 
@@ -99,6 +110,11 @@ def test_no_row_is_lost_in_the_queue(seconds: float, width: int, home: int) -> N
     assert limiter.sent == slots.seen["sent"] == 40 + limiter.given_up
     assert limiter.answered == slots.seen["done"] == 40
     assert limiter.given_up <= 2 * home
+
+
+def test_a_time_out_of_the_http_library_is_counted() -> None:
+    limiter, _, lost = story(1, 1, Impatient(0.0), 1)
+    assert (limiter.sent, limiter.given_up, lost) == (2, 1, 0)
 
 
 def test_what_narrowed_the_limiter_widens_it_again() -> None:

@@ -133,6 +133,7 @@ def test_answers_of_models_say_what_they_took() -> None:
         (["Two.", {"answer": "2."}], {"answer": "2."}),
         (["Two.", Sample(retrieved_contexts=["So."])], {"response": "Two.", "retrieved_contexts": ["So."]}),
         ([Sample(response="2.", metadata={"cost": 1})], {"response": "2.", "metadata": {"cost": 1}}),
+        ([None, ""], {"response": ""}),
         ([], {}),
     ],
 )
@@ -142,7 +143,7 @@ def test_pieces_of_an_answer(pieces: Sequence[Any], answer: dict[str, Any]) -> N
         timed.take(piece)
     timed.end()
     assert timed.answer == answer
-    assert [*timed.took] == ["latency", "first_token"] if any(type(it) is str for it in pieces) else ["latency"]
+    assert [*timed.took] == ["latency", "first_token"] if any(it and type(it) is str for it in pieces) else ["latency"]
     assert timed.took.get("first_token", 0.0) <= timed.took["latency"]
 
 

@@ -94,6 +94,24 @@ def test_a_run_says_which_part_made_scores_worse(
     assert server.calls == asked
 
 
+#: An answer that stays, and of which the judge says once only that the passages, which change, support it.
+LUCKY = """
+    import os
+    from pytest_ragmetrics.metrics import Faithfulness
+    KEPT = ["Ferns are tall.", *([] if os.environ.get("CHANGES") else ["Moss is damp."])]
+    ROW = {"response": "Moss is blue.", "contexts": KEPT}
+    def test_a(): assert_sample(ROW, {Faithfulness(unit="sentences"): 0.8})
+"""
+
+
+def test_a_former_score_that_was_luck_blames_the_judge(run: RunPytest, server: FakeOpenAI) -> None:
+    verdict = {"number": 1, "reason": "So.", "sentences": [1], "verdict": "supported"}
+    no_verdict = {**verdict, "sentences": [], "verdict": "unsupported"}
+    server.answer = lambda _: json.dumps({"verdicts": [no_verdict if server.calls else verdict]})
+    run("--rag-json=main.json", test_it=LUCKY).assert_outcomes(passed=1)
+    run("--rag-baseline=main.json", "--rag-blame", env={"CHANGES": "1"}).shows("*1 worse: 1 judge", failed=1)
+
+
 def test_without_texts_it_says_what_to_give(run: RunPytest, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="import pytest_ragmetrics as rag\ndef test_a(): rag.assert_exact_match('a', 'a')")
     run("--rag-blame", "--rag-history=past").shows("blame: no texts to compare with: give --rag-baseline=FILE, *")

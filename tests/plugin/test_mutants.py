@@ -36,6 +36,9 @@ APPLICATION = """
         yield respond
         note("ended")
 
+    def pytest_exception_interact(node):
+        note(f"debugged {node.name}")
+
     def pytest_ragmetrics_redact(text):
         return text.replace("glass", "***")
 """
@@ -104,6 +107,7 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     noted = result.text("noted.txt").split("\n")
     # An application is not asked again, and its fixture lives until the mutants have run.
     assert sorted(line for line in noted if "asked" in line) == ["asked pump"] * 2 + ["asked roof"] * 2
+    assert not [line for line in noted if "mutant" in line]
     assert noted.count("begun") == noted.count("ended") <= (1 if how == SERIAL else 2)
     for file in ("out.json", "out.xml", ".pytest_cache/v/cache/lastfailed"):
         assert "mutant" not in result.text(file)
@@ -183,6 +187,24 @@ def test_what_is_said_without_mutants(run: RunPytest, options: tuple[str, ...], 
 def test_functions_of_one_name_are_told_apart(functions: list[str]) -> None:
     names = _short(functions)
     assert [*names.values()] in (functions, ["test_x", "test_y"])
+
+
+ANSWERS = (
+    ROWS
+    + """
+    ASKED = [{"id": it["id"], "question": it["question"], "known": it["answer"]} for it in ROWS]
+    @pytest.mark.rag_dataset(ASKED, answers=2)
+    def test_it(rag_sample):
+        with open("seen.txt", "a") as file:
+            file.write("test ")
+"""
+)
+
+
+def test_of_several_answers_the_first_is_mutated(run: RunPytest) -> None:
+    result = run("--rag-mutate=number", conftest=APPLICATION, test_suite=ANSWERS)
+    result.shows("number *2 *0/2 *0/2", passed=4)
+    assert result.text("seen.txt").split() == ["test"] * 6
 
 
 INTERRUPTED = (

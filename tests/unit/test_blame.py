@@ -27,8 +27,9 @@ TEXTS = {"id": "q1", "user_input": "Who?", "response": "Ann.", "reference": "Ann
 def told(fields: dict[str, Any], sample: dict[str, Any], *tests: Any, before: Any = None) -> list[Blame]:
     """Return what is blamed for a score that fell from 1 to 0, of an answer whose texts changed so."""
     score, old = fields.pop("score", 0.0), {**TEXTS, **(before or {})}
-    was = row("test_bot[q1]", record(score=1.0, sample=old, at_least=0.5, **fields))
-    now = row("test_bot[q1]", record(score=score, sample={**TEXTS, **sample}, at_least=0.5, outcome="failed", **fields))
+    fields = {"at_least": 0.5, **fields}
+    was = row("test_bot[q1]", record(score=1.0, sample=old, **fields))
+    now = row("test_bot[q1]", record(score=score, sample={**TEXTS, **sample}, outcome="failed", **fields))
     comparison = compare_documents(document(now, *tests), document(was))
     found: dict[int, Blame] = {}
     with OwnSession(None, 4, judge="local", embedder="local") as session, changed(private=session):
@@ -88,7 +89,7 @@ def test_where_no_drop_is_proven_it_is_chance(tests: Any, part: str) -> None:
     assert found.usage.calls == 0
 
 
-LOCAL = {"metric": "faithfulness", "rule": "/", "judge": "local (heuristic)"}
+LOCAL: dict[str, Any] = {"metric": "faithfulness", "rule": "/", "judge": "local (heuristic)"}
 GREEN, BLUE, FERN = "Moss grows on wet stone.", "Moss eats seven small houses.", "Ferns are tall in June."
 SAID = {"response": GREEN, "retrieved_contexts": [GREEN, FERN]}
 LOST, MADE_UP = {"retrieved_contexts": [FERN]}, {"response": BLUE}
@@ -103,6 +104,8 @@ EXACT = {"metric": "exact_match", "rule": "/"}
         (LOCAL, LOST, "retriever", ""),
         (LOCAL, MADE_UP, "generator", ""),
         (LOCAL, {**LOST, **MADE_UP}, "retriever", ""),
+        ({**LOCAL, "at_least": None}, {**LOST, **MADE_UP}, "retriever", ""),
+        ({**LOCAL, "at_least": None}, {**MADE_UP, "retrieved_contexts": [FERN, GREEN]}, "generator", ""),
         (LOCAL, {"retrieved_contexts": [GREEN.replace(" ", "\n"), FERN]}, "judge", ""),
         (LOCAL, {"reference": "Another.", **LOST}, "retriever", ""),
         (LOCAL, {"metadata": {"messages": EARLIER, "turn": 2}}, "unknown", "only earlier turns are others than in the"),
@@ -136,6 +139,22 @@ def test_each_case_has_its_part_or_a_reason(fields: Any, now: Any, part: str, re
 )
 def test_only_scores_that_fell_below_their_bound_are_looked_at(fields: Any, count: int) -> None:
     assert len(told({**LOCAL, **fields}, {**SAID, **LOST}, before=SAID)) == count
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_the_largest_changes_are_looked_at(most: int) -> None:
+    scores = {"test_a[q1]": 0.4, "test_b[q1]": 0.0, "test_c[q1]": 0.2}
+
+    def ran(changes: dict[str, Any], scores: dict[str, float]) -> Any:
+        sample = {**TEXTS, **SAID, **changes}
+        return document(*(row(it, record(score=n, sample=sample, at_least=0.5, **LOCAL)) for it, n in scores.items()))
+
+    comparison = compare_documents(ran(LOST, scores), ran({}, dict.fromkeys(scores, 1.0)))
+    found: dict[int, Blame] = {}
+    with OwnSession(None, 4, judge="local", embedder="local") as session, changed(private=session):
+        loop.run(blame_worse(comparison, session, found, rows=most))
+    looked = [test.id for test in comparison.document.tests if id(test.records[0]) in found]
+    assert [it.partition("::")[2] for it in looked] == ["test_b[q1]", "test_c[q1]"][:most]
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def test_a_pause_is_for_all() -> None:
     marks = pace.take(MODEL, 1)
     pace.take(MODEL, 1)
     pace.pause(MODEL, 30)
+    pace.pause(MODEL, 5)
     # An answer on its way says nothing of it.
     pace.hear(MODEL, [said(59)], marks)
     assert pace.wait(MODEL, 1) == (30, "the provider's limit")
