@@ -309,7 +309,9 @@ def _row_scores(metric: str, records: Sequence[Record | None], reasons: Containe
     places: list[int] = []
     if len(found) > 1:
         best = min(found) if known[0].better == "lower" else max(found)
-        places = [place for place, score in enumerate(scores) if score is not None and abs(score - best) <= ROUNDING]
+        better, unit = known[0].better, unit_of(known)
+        kinds = {place: kind_of(best, score, better, unit) for place, score in enumerate(scores) if score is not None}
+        places = [place for place, kind in kinds.items() if kind == "same"]
         winner = places[0] if len(places) == 1 else "tie"
     return RowScores(
         metric=metric,
@@ -367,7 +369,8 @@ def pair_outcome(pair: PairedMetric, names: Sequence[str]) -> str:
     chance = f"(p{probability_text(pair.p)})"
     if isinstance(pair.winner, int):
         return f"{named(names[pair.winner])} is better {chance}"
-    return "the same in every row" if pair.kinds.keys() == {"same"} else f"no difference is shown {chance}"
+    is_same = pair.kinds.keys() == {"same"} and abs(pair.difference.interval.estimate) <= ROUNDING
+    return "the same in every row" if is_same else f"no difference is shown {chance}"
 
 
 def apart_text(metric: MetricColumns) -> str:

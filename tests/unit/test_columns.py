@@ -25,6 +25,7 @@ from pytest_ragmetrics.report.columns import (
     coverage_text,
     has_worse,
     headlines,
+    pair_text,
     winners_text,
 )
 from pytest_ragmetrics.report.page import render_columns
@@ -83,6 +84,19 @@ def test_where_lower_is_better_the_lowest_wins() -> None:
     assert pair.difference.interval.estimate == pytest.approx(0.8)
     assert ({found.winner for found in made.rows}, pair.winner, pair.kinds) == ({0}, 0, {"worse": 8})
     assert headlines(made) == ["a is better than b in toxicity"]
+
+
+def test_seconds_tie_within_a_tenth_and_equal_ones_have_no_interval() -> None:
+    fields: dict[str, Any] = {"metric": "latency", "unit": "s", "better": "lower", "at_least": None}
+    near = compared({"q1": 1.4, "q2": 2.0}, {"q1": 1.45, "q2": 2.0}, **fields)
+    (metric,) = near.metrics
+    assert [it.winner for it in near.rows] == ["tie", "tie"]
+    assert pair_text(metric.pairs[0], near.names, "s").endswith("2 tied); no difference is shown (p=1.000)")
+    equal = render_columns(compared({"q1": 1.4, "q2": 2.0}, {"q1": 1.4, "q2": 2.0}, **fields))
+    assert "no interval: the scores do not vary" in equal
+    assert "the same in every row" in equal
+    assert "inf" not in equal.partition("<tbody>")[2].partition("</tbody>")[0]
+    assert [it.winner for it in compared({"q1": 1.4}, {"q1": 1.6}, **fields).rows] == [0]
 
 
 def test_several_metrics_make_one_winner_or_none() -> None:
