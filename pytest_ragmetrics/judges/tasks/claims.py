@@ -27,13 +27,12 @@ def _verdicts(*words: str) -> Schema:
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CitedVerdicts(Task[tuple[Judgement, ...]]):
     """A task with a verdict on each of its ``numbered`` items; one that is ``word`` names the sentences that show it.
 
     A context is judged by sentences of its own.
     """
-
-    __slots__ = ()
 
     envelope = _verdicts("supported", "unsupported", "useful", "useless", "contradicted", "compatible")
     numbered: ClassVar[str]
@@ -97,7 +96,6 @@ class VerifyClaims(CitedVerdicts):
     shown = ("contexts", "claims")
     form = _verdicts("supported", "unsupported")
     claims: tuple[str, ...]
-    contexts: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,7 +155,6 @@ class JudgeUsefulness(CitedVerdicts):
     form = _verdicts("useful", "useless")
     question: str
     answer: str
-    contexts: tuple[str, ...]
     earlier: tuple[str, ...] | None = None
 
 
@@ -175,6 +172,5 @@ class FindContradictions(CitedVerdicts):
     shown = ("contexts", "earlier", "question", "response")
     form = _verdicts("contradicted", "compatible")
     response: str
-    contexts: tuple[str, ...]
     question: str | None = None
     earlier: tuple[str, ...] | None = None

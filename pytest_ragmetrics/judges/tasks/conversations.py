@@ -37,20 +37,19 @@ class Sentence(NamedTuple):
     end: int = 0
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTask(Task[A]):
     """A task on a conversation, before which some of its turns are shown as ``earlier`` ones: they are not judged.
 
     Its sentences are numbered through, those of the earlier turns first.
     """
 
-    __slots__ = ()
-
     on_earlier: ClassVar[str] = (
         "The earlier turns come right before the conversation: read it as their continuation, and decide about the "
         "conversation alone."
     )
     conversation: tuple[Sentence, ...]
-    earlier: tuple[Sentence, ...]
+    earlier: tuple[Sentence, ...] = ()
 
     def blocks(self) -> tuple[Block, ...]:
         """Return the conversation, a line a sentence, and the other texts."""
@@ -83,13 +82,12 @@ class ConversationTask(Task[A]):
         return [n - len(self.earlier) for n in found]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AnswersTask(ConversationTask[tuple[Judgement, ...]]):
     """A task with a verdict on some ``answers`` of a conversation, given by the numbers of their turns, in order.
 
     One that is ``good`` is ok; where the judge cites, any other one names sentences of its turn.
     """
-
-    __slots__ = ()
 
     numbered = "answers"
     good: ClassVar[tuple[str, ...]]
@@ -121,9 +119,6 @@ class JudgeTurns(AnswersTask):
     favourable = "answers"
     good = ("answers", "asks back", "small talk")
     form = record(turns=list_of(record(turn=NUMBER, reason=TEXT, verdict=one_of(*good, "evades", "misses"))))
-    conversation: tuple[Sentence, ...]
-    answers: tuple[int, ...]
-    earlier: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,10 +133,7 @@ class JudgeRole(AnswersTask):
             record(turn=NUMBER, reason=TEXT, sentences=list_of(NUMBER), verdict=one_of("out of role", "in role"))
         )
     )
-    conversation: tuple[Sentence, ...]
-    answers: tuple[int, ...]
     role: str
-    earlier: tuple[Sentence, ...] = ()
 
     def fill(self) -> Mapping[str, str]:
         """Give the role, which the author of the test wrote, each line of it marked."""
@@ -178,23 +170,22 @@ class Told(NamedTuple):
         return f"{turns}: {self.text}"
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ListSaid(ConversationTask[tuple[Told, ...]]):
     """A task that lists what the user says, in order, and returns it after what is ``known`` from earlier turns.
 
     Its conversation has the turns of the user alone.
     """
 
-    __slots__ = ()
-
     shown = ("known",)
     #: The names of an entry and of its text.
     noun: ClassVar[str]
-    known: tuple[Told, ...]
+    known: tuple[Told, ...] = ()
 
     def note(self) -> str:
         """Say what the earlier turns and the known entries are."""
         known = 'What is "known" is listed already: leave it out, and count on from its last number.'
-        return " ".join(filter(None, [super().note(), known if self.known else ""]))
+        return " ".join(filter(None, [ConversationTask.note(self), known if self.known else ""]))
 
     def by_rule(self) -> tuple[Told, ...]:
         """Return the first sentence of each turn: something to judge, where a model is not asked."""
@@ -223,9 +214,6 @@ class ListTold(ListSaid):
     prompt = "list_told"
     noun = "fact"
     form = record(facts=list_of(record(turn=NUMBER, fact=TEXT, replaces=NUMBER)))
-    conversation: tuple[Sentence, ...]
-    earlier: tuple[Sentence, ...] = ()
-    known: tuple[Told, ...] = ()
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
         facts = [*self.known]
@@ -247,9 +235,6 @@ class ListWishes(ListSaid):
     prompt = "list_wishes"
     noun = "wish"
     form = record(wishes=list_of(record(turn=NUMBER, wish=TEXT)))
-    conversation: tuple[Sentence, ...]
-    earlier: tuple[Sentence, ...] = ()
-    known: tuple[Told, ...] = ()
 
     def _parse(self, answer: Mapping[str, Any]) -> tuple[Told, ...]:
         wishes = (*self.known, *self._listed(answer))
@@ -263,13 +248,12 @@ def _verdicts(name: str, *words: str) -> Schema:
     return record(**{name: list_of(entry)})
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeSaid(ConversationTask[tuple[Judgement, ...]]):
     """A task with a verdict on each entry of a list, of which those that are not ``bare`` name sentences that show it.
 
     The assistant says these in the turn of the entry or later, and in the turn that corrects it at the latest.
     """
-
-    __slots__ = ()
 
     noun: ClassVar[str]
     bare: ClassVar[tuple[str, ...]]
@@ -301,9 +285,7 @@ class JudgeKept(JudgeSaid):
     bare = ("kept",)
     shown = ("facts",)
     form = _verdicts("facts", "kept", "asked again", "contradicted")
-    conversation: tuple[Sentence, ...]
     facts: tuple[Told, ...]
-    earlier: tuple[Sentence, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -317,7 +299,5 @@ class JudgeWishes(JudgeSaid):
     bare = ("withdrawn", "unmet")
     shown = ("wishes", "reference")
     form = _verdicts("wishes", "met", "declined", "withdrawn", "unmet")
-    conversation: tuple[Sentence, ...]
     wishes: tuple[Told, ...]
-    earlier: tuple[Sentence, ...] = ()
     reference: str | None = None
