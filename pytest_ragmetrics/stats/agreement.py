@@ -6,8 +6,8 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import TYPE_CHECKING
 
+from pytest_ragmetrics.stats.bounded import Floats
 from pytest_ragmetrics.stats.intervals import (
     Clusters,
     Interval,
@@ -17,12 +17,6 @@ from pytest_ragmetrics.stats.intervals import (
     t_quantile,
     totals_by_cluster,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

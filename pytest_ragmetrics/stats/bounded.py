@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Floats = npt.NDArray[np.float64]
-
+#: Arrays, without numpy at start-up.
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 # The integral over the characteristic function, in the logarithm of its argument. Up to the first end the integrand is
 # proportional to the argument, below _START it adds less than 1e-10; the sum ends where the function is negligible.
 _STEP, _START, _ENDS = 0.05, -25.0, (-11.0, 2.5, 5.0, 10.0, 20.0, 40.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from pytest_ragmetrics.core.result import Direction
 from pytest_ragmetrics.stats.agreement import Agreement, agreement, auroc, check_labels, kappa_of
+from pytest_ragmetrics.stats.bounded import Floats
 from pytest_ragmetrics.stats.intervals import Clusters, Interval, check_values, mean_interval
 from pytest_ragmetrics.stats.means import meets
 from pytest_ragmetrics.stats.scores import ROUNDING
@@ -16,8 +17,6 @@ from pytest_ragmetrics.stats.scores import ROUNDING
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
 
 #: The figure that a suggested threshold maximises.
 Aim = Literal["balanced_accuracy", "kappa"]

@@ -8,17 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_ragmetrics.core.tested import DropTest
+from pytest_ragmetrics.stats.bounded import Floats
 from pytest_ragmetrics.stats.intervals import Clusters, totals_by_cluster
 from pytest_ragmetrics.stats.scores import ROUNDING
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Floats: TypeAlias = npt.NDArray[np.float64]
 
 # At most so many permutations are all tried; of more _DRAWS are drawn, fewer for very many rows, which take minutes.
 _EXACT_UP_TO = 1 << 16

@@ -110,12 +110,8 @@ def worst_answers(
     return [min(members, key=badness) for members in by_row(answers)]
 
 
-class OnScale(Protocol):
+class OnScale(Scored, Protocol):
     """What has a score, and the lowest and the highest score of its metric if it has both and the score is between."""
-
-    @property
-    def score(self) -> float | None:
-        """The score."""
 
     @property
     def scale(self) -> tuple[float, float] | None:
