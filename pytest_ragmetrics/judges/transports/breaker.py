@@ -6,7 +6,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from pytest_ragmetrics.core.errors import JudgeError
 from pytest_ragmetrics.core.loop import in_child
@@ -38,47 +37,43 @@ class CircuitBreaker:
         self.most = max(_FEWEST, width)
         self._clock = clock
         self._unanswered: Counter[tuple[str, str]] = Counter()
-        self._given_up: dict[tuple[str, str], JudgeError] = {}
+        #: Why providers were given up, by kind and model.
+        self.given_up: dict[tuple[str, str], JudgeError] = {}
         self._next_try = clock()
-
-    @property
-    def given_up(self) -> dict[tuple[str, str], JudgeError]:
-        """Why providers were given up, by kind and model."""
-        return dict(self._given_up)
 
     def give_up(self, others: Mapping[tuple[str, str], JudgeError]) -> None:
         """Give up what other processes did."""
-        self._given_up = {**others, **self._given_up}
+        self.given_up = {**others, **self.given_up}
 
     @property
     def is_open(self) -> bool:
         """Whether a provider was given up."""
-        return bool(self._given_up)
+        return bool(self.given_up)
 
     async def send(self, request: AnyRequest, following: Transport) -> Reply:
         """Pass a request on; raise what it raises, or why its provider was given up before."""
         provider = request.kind, request.model
-        if provider in self._given_up:
-            raise self._given_up[provider]
+        if provider in self.given_up:
+            raise self.given_up[provider]
         try:
             reply = await following.send(request)
         except (JudgeUnavailableError, JudgeOutageError) as error:
             self._unanswered[provider] += 1
             if isinstance(error, JudgeUnavailableError):
-                self._given_up.setdefault(provider, error)
+                self.given_up.setdefault(provider, error)
             elif self._unanswered[provider] >= self.most:
                 msg = f"not asked any more, as {self.most} requests in a row went unanswered; the last: {error}"
-                self._given_up.setdefault(provider, JudgeOutageError(msg))
+                self.given_up.setdefault(provider, JudgeOutageError(msg))
             raise
         del self._unanswered[provider]
         return reply
 
     def half_open(self) -> None:
         """Ask providers that were given up once more each, at most every ``RETRY_AFTER`` seconds."""
-        if self._clock() >= self._next_try and self._given_up:
+        if self._clock() >= self._next_try and self.given_up:
             self._next_try = self._clock() + RETRY_AFTER
-            self._unanswered.update(dict.fromkeys(self._given_up, self.most))
-            self._given_up.clear()
+            self._unanswered.update(dict.fromkeys(self.given_up, self.most))
+            self.given_up.clear()
 
 
 @dataclass(kw_only=True, slots=True)
@@ -150,11 +145,7 @@ class ProbingBreaker:
         provider.failure, provider.unanswered, provider.widest, provider.pause = None, 0, provider.in_flight, 0.0
 
 
-class Breaker(Protocol):
-    """What decides whether a request is made."""
-
-    async def send(self, request: AnyRequest, following: Transport) -> Reply:
-        """Pass a request on, or raise ``JudgeError``."""
+Breaker = CircuitBreaker | ProbingBreaker
 
 
 class CircuitBreakers:
