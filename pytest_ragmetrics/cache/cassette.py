@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from pytest_ragmetrics.cache.entry import CacheEntry
 from pytest_ragmetrics.core.credentials import find_credential
 from pytest_ragmetrics.core.errors import CacheError
-from pytest_ragmetrics.core.files import refuse_constant, write_atomically
+from pytest_ragmetrics.core.files import STRICT_JSON, write_atomically
 from pytest_ragmetrics.text.unicode import FORMATS
 
 # The conflict markers of git.
@@ -28,18 +27,6 @@ _BOM = b"\xef\xbb\xbf"
 _BEGINNING = re.compile(rb'\{"key": "([0-9a-f]{64})", "created": "')
 #: The number of a line, and where it begins and ends in the file.
 _Place = tuple[int, int, int]
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the name {name!r} is there twice in one object")
-    return found
-
-
-# Readers of JSON differ in which of two equal names counts, and in what NaN is.
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=refuse_constant)
 
 
 class CassetteError(CacheError):
@@ -236,7 +223,7 @@ def _read_line(
         if _CONFLICT.match(text):
             msg = f"a merge was left unresolved ({text[:7]}): keep the lines of both sides and delete this one"
             raise CassetteError(msg, file=file, line=number)
-        entry = CacheEntry.from_row(_DECODER.decode(text))
+        entry = CacheEntry.from_row(STRICT_JSON.decode(text))
     except (ValueError, RecursionError) as error:
         raise CassetteError(f"not an entry of a cassette: {error}", file=file, line=number) from error
     # Whether a redacted request is the one asked depends on how this run redacts.

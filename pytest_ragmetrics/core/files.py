@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -78,6 +79,16 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"the name {name!r} is there twice in one object")
+    return found
+
+
+#: Readers of JSON differ in which of two equal names counts, and in what NaN is: this one takes neither.
+STRICT_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=refuse_constant)
 _STREAMS = (Path("/dev"), Path("/dev/fd"))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from pytest_ragmetrics.core.files import STRICT_JSON
 from pytest_ragmetrics.text.unicode import plain
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ _THOUGHTS = re.compile(
 def parse_json(text: str) -> object:
     """Return the value of a JSON text; raise :class:`InvalidAnswer` if it is not valid or has a field twice."""
     try:
-        return _DECODER.decode(text)
+        return STRICT_JSON.decode(text)
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer("the answer is not valid JSON") from error
 
@@ -213,24 +214,10 @@ def json_objects(text: str) -> dict[str, object]:
         if start < 0:
             break
         try:
-            value, end = _DECODER.raw_decode(text, start)
+            value, end = STRICT_JSON.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
             found[text[start:end]] = value
         start = text.find("{", end)
     return found
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a field is there twice")
-    return fields
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
