@@ -11,17 +11,8 @@ from typing import Any, TypeVar
 
 from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, UnscoredError
 from pytest_ragmetrics.core.result import Usage
+from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.judges.judge import Judge
-from pytest_ragmetrics.judges.tasks import (
-    Judgement,
-    ListTopics,
-    MatchTopics,
-    Rating,
-    SelectSentences,
-    Task,
-    WriteGoldenQuestion,
-    WriteQuestions,
-)
 from pytest_ragmetrics.judges.tasks.conversations import AnswersTask, ListSaid
 from pytest_ragmetrics.judges.tasks.task import ListTexts
 from pytest_ragmetrics.judges.transports.limiter import DIRECT
@@ -36,7 +27,7 @@ LEAST = 2
 _FAR = 0.5 + 1e-9
 _SHOWN = 80
 # What a judge writes: no two write it alike.
-_WRITING = (ListTexts, ListSaid, ListTopics, WriteQuestions, WriteGoldenQuestion)
+_WRITING = (ListTexts, ListSaid, tasks.ListTopics, tasks.WriteQuestions, tasks.WriteGoldenQuestion)
 # The field whose texts a task is about, each judged by itself where there are several.
 _SUBJECTS = {"claims": "claim", "questions": "question", "topics": "topic", "contexts": "context", "context": "context"}
 _SUBJECTS |= {"facts": "fact", "wishes": "wish"}
@@ -84,7 +75,7 @@ class Panel(Judge):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
-    async def ask(self, task: Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:
+    async def ask(self, task: tasks.Task[A], *, vote: int = 0, transport: Transport = DIRECT) -> Answered[A]:
         """Return the merged answer, with the usage of all judges."""
         writing = isinstance(task, _WRITING)
         answers: dict[str, A] = {}
@@ -128,7 +119,7 @@ class Panel(Judge):
 class _Merging:
     """Merges the answers to one task, by the name of the judge; notes who disagrees, and ties."""
 
-    def __init__(self, task: Task[Any]) -> None:
+    def __init__(self, task: tasks.Task[Any]) -> None:
         self._task = task
         self.disagreements: list[str] = []
         self.ties: list[str] = []
@@ -136,20 +127,20 @@ class _Merging:
     def merged(self, answers: Mapping[str, Any]) -> Any:
         """Return the merged answer; what it is in a tie means nothing."""
         task, first = self._task, next(iter(answers.values()))
-        if isinstance(task, SelectSentences):
+        if isinstance(task, tasks.SelectSentences):
             last = max((index + 1 for chosen in answers.values() for index in chosen), default=0)
             return tuple(index for index in range(last) if self._is_chosen(index, answers))
-        if isinstance(task, MatchTopics):
+        if isinstance(task, tasks.MatchTopics):
             numbers = range(len(task.topics))
             return tuple(self._match(number, {n: found[number] for n, found in answers.items()}) for number in numbers)
-        if isinstance(first, Rating):
+        if isinstance(first, tasks.Rating):
             return self._median(answers)
-        if isinstance(first, Judgement):
+        if isinstance(first, tasks.Judgement):
             return self._judgement(answers, self._subject())
-        if isinstance(first, tuple) and all(isinstance(item, Judgement) for item in first):
+        if isinstance(first, tuple) and all(isinstance(item, tasks.Judgement) for item in first):
             items = ({name: found[number] for name, found in answers.items()} for number in range(len(first)))
             return tuple(self._judgement(item, self._subject(number)) for number, item in enumerate(items))
-        if isinstance(first, tuple) and isinstance(first[-1], Judgement):
+        if isinstance(first, tuple) and isinstance(first[-1], tasks.Judgement):
             # A goal that each judge may have put in its own words, and whether it was reached.
             verdicts = {name: verdict for name, (_, verdict) in answers.items()}
             judgement = self._judgement(verdicts, self._subject())
@@ -169,7 +160,7 @@ class _Merging:
             return f"{self._task.prompt}, {_SUBJECTS.get(name, 'item')} {number + 1}{text}"
         return f'{self._task.prompt}, "{shortened(texts, _SHOWN)}"' if isinstance(texts, str) else self._task.prompt
 
-    def _majority(self, verdicts: Mapping[str, Judgement], subject: str) -> Sequence[str]:
+    def _majority(self, verdicts: Mapping[str, tasks.Judgement], subject: str) -> Sequence[str]:
         """Return who is in the majority, the first of the panel first; in a tie it is anyone."""
         sides: dict[str, list[str]] = {"yes": [], "no": []}
         for name, verdict in verdicts.items():
@@ -183,7 +174,7 @@ class _Merging:
         (self.ties if is_tie else self.disagreements).append(line)
         return sides[larger]
 
-    def _judgement(self, verdicts: Mapping[str, Judgement], subject: str) -> Judgement:
+    def _judgement(self, verdicts: Mapping[str, tasks.Judgement], subject: str) -> tasks.Judgement:
         agreed = [verdicts[name] for name in self._majority(verdicts, subject)]
         # Of several verdicts on the same side the one with most votes.
         word = Counter(verdict.word for verdict in agreed).most_common(1)[0][0]
@@ -192,16 +183,16 @@ class _Merging:
         return replace(agreed[0], sentences=tuple(sentences))
 
     def _is_chosen(self, index: int, answers: Mapping[str, Sequence[int]]) -> bool:
-        verdicts = {name: Judgement(ok=index in chosen, reason="") for name, chosen in answers.items()}
+        verdicts = {name: tasks.Judgement(ok=index in chosen, reason="") for name, chosen in answers.items()}
         return verdicts[self._majority(verdicts, f"{self._task.prompt}, sentence {index + 1}")[0]].ok
 
     def _match(self, number: int, matches: Mapping[str, int | None]) -> int | None:
         """Return the allowed topic of a topic: most votes decide which, once the majority says that there is one."""
-        verdicts = {name: Judgement(ok=match is not None, reason="") for name, match in matches.items()}
+        verdicts = {name: tasks.Judgement(ok=match is not None, reason="") for name, match in matches.items()}
         agreed = (matches[name] for name in self._majority(verdicts, self._subject(number)))
         return Counter(agreed).most_common(1)[0][0]
 
-    def _median(self, ratings: Mapping[str, Rating]) -> Rating:
+    def _median(self, ratings: Mapping[str, tasks.Rating]) -> tasks.Rating:
         ordered = sorted(ratings.values(), key=lambda rating: rating.value)
         if ordered[-1].value - ordered[0].value > _FAR:
             listed = ", ".join(f"{rating.value:.2f} by {name}" for name, rating in ratings.items())
@@ -210,4 +201,4 @@ class _Merging:
         if low.value == high.value:
             return low
         reason = f"between the middle ratings, steps {low.step} and {high.step}: {low.reason}"
-        return Rating(value=fmean((low.value, high.value)), reason=reason, step=(low.step + high.step) // 2)
+        return tasks.Rating(value=fmean((low.value, high.value)), reason=reason, step=(low.step + high.step) // 2)

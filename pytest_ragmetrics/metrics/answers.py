@@ -7,14 +7,7 @@ from typing import Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.judges.tasks import (
-    AnswerQuestions,
-    JudgeRefusal,
-    ListClaims,
-    SelectSentences,
-    WriteClosedQuestions,
-    WriteQuestions,
-)
+from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.metrics.asserting import MAJORITY, asserting
 from pytest_ragmetrics.metrics.base import f_of_counts
 from pytest_ragmetrics.metrics.claims import verify_against
@@ -64,7 +57,7 @@ class AnswerRelevancy(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the mean cosine similarity of the question and the generated questions."""
         response, earlier = sample.response or "", earlier_turns(sample)
-        written = await ask(WriteQuestions(response=response, count=self.strictness, earlier=earlier))
+        written = await ask(tasks.WriteQuestions(response=response, count=self.strictness, earlier=earlier))
         flags = [flag for _, flag in written]
         rules_out = {"all": all(flags), "any": any(flags), "majority": sum(flags) * 2 > len(flags)}
         if rules_out[self.noncommittal]:
@@ -134,7 +127,8 @@ class AnswerCorrectness(JudgedMetric):
         of_facts, of_meaning = self.weights
         sides = _SIDES if of_facts else ()
         listed, similarity = await both(
-            together(ask(ListClaims(text=texts[side], **asked(sample))) for side in sides), self._similarity(texts, ask)
+            together(ask(tasks.ListClaims(text=texts[side], **asked(sample))) for side in sides),
+            self._similarity(texts, ask),
         )
         if not of_facts:
             return ask.result(similarity, reason=f"similarity {similarity:.2f}")
@@ -234,7 +228,7 @@ class RefusalCorrectness(JudgedMetric):
         """Return whether refusing and being able to answer exclude each other."""
         response = sample.response or ""
         refusal, chosen = await both(
-            ask(JudgeRefusal(response=response, **asked(sample))), self._answering(sample, ask)
+            ask(tasks.JudgeRefusal(response=response, **asked(sample))), self._answering(sample, ask)
         )
         table = sentence_table(sample.retrieved_contexts or ())
         right = refusal.ok != bool(chosen)
@@ -248,7 +242,7 @@ class RefusalCorrectness(JudgedMetric):
         contexts = tuple(sample.retrieved_contexts or ())
         if not sentence_table(contexts):
             return ()
-        return await ask(SelectSentences(contexts=contexts, **asked(sample)))
+        return await ask(tasks.SelectSentences(contexts=contexts, **asked(sample)))
 
 
 assert_refusal_correct = asserting(
@@ -296,10 +290,10 @@ class SummaryScore(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the share of questions answered, weighed against the length."""
         summary, contexts = sample.response or "", tuple(sample.reference_contexts or ())
-        questions = await ask(WriteClosedQuestions(contexts=contexts))
+        questions = await ask(tasks.WriteClosedQuestions(contexts=contexts))
         if not questions:
             return ask.nothing("there is nothing to ask about the contexts")
-        answers = await ask(AnswerQuestions(text=summary, questions=questions))
+        answers = await ask(tasks.AnswerQuestions(text=summary, questions=questions))
         verdicts = [judged_verdict(*pair) for pair in zip(questions, answers, strict=True)]
         counted = "questions answered by the summary"
         if not self.length_penalty:

@@ -8,14 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import Evidence, MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.judges.tasks import (
-    Judgement,
-    JudgeUsefulness,
-    ListClaims,
-    ListEntities,
-    SelectSentences,
-    VerifyClaims,
-)
+from pytest_ragmetrics.judges import tasks
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.base import joined
 from pytest_ragmetrics.metrics.claims import ContextClaimsMetric, Unit
@@ -27,7 +20,7 @@ from pytest_ragmetrics.metrics.verdicts import cited_in, evidence_at, judged_ver
 from pytest_ragmetrics.text.quotes.folding import fold
 from pytest_ragmetrics.text.sentences import sentence_table, split_sentences
 
-_NO_SENTENCE = Judgement(ok=False, reason="It has no sentence.")
+_NO_SENTENCE = tasks.Judgement(ok=False, reason="It has no sentence.")
 
 
 class ContextPrecision(JudgedMetric):
@@ -72,7 +65,7 @@ class ContextPrecision(JudgedMetric):
         if shown:
             asked_for = tuple(contexts[index] for index in shown)
             answer: str = getattr(sample, self.answer)
-            judgements = await ask(JudgeUsefulness(answer=answer, contexts=asked_for, **asked(sample)))
+            judgements = await ask(tasks.JudgeUsefulness(answer=answer, contexts=asked_for, **asked(sample)))
             judged.update(zip(shown, judgements, strict=True))
         verdicts = [
             judged_verdict(context, judged[index], evidence=cited_in(contexts, shown, judged[index]))
@@ -152,7 +145,7 @@ class ContextRecall(ContextClaimsMetric):
         reference, contexts = sample.reference or "", tuple(sample.retrieved_contexts or ())
         if self.unit == "claims" and sentence_table(contexts):
             return await ask(
-                ListClaims(text=reference, **asked(sample)), then=VerifyClaims(claims=(), contexts=contexts)
+                tasks.ListClaims(text=reference, **asked(sample)), then=tasks.VerifyClaims(claims=(), contexts=contexts)
             )
         return [reference[start:end] for start, end in split_sentences(reference)]
 
@@ -210,7 +203,7 @@ class ContextRelevancy(JudgedMetric):
         table = sentence_table(contexts)
         if not table:
             return ask.nothing("the contexts have no sentence")
-        task = SelectSentences(contexts=contexts, **asked(sample))
+        task = tasks.SelectSentences(contexts=contexts, **asked(sample))
         votes = range(self.strictness)
         choices = [frozenset(chosen) for chosen in await together(ask(task, vote=vote) for vote in votes)]
         overlap = sum(map(len, choices)) / (len(choices) * len(table))
@@ -289,7 +282,7 @@ class ContextEntityRecall(JudgedMetric):
         reference, contexts = (sample.reference or "",), tuple(sample.retrieved_contexts or ())
         if not sentence_table(contexts):
             return ask.result(0.0, reason="there is no context")
-        wanted, given = await together(ask(ListEntities(contexts=texts)) for texts in (reference, contexts))
+        wanted, given = await together(ask(tasks.ListEntities(contexts=texts)) for texts in (reference, contexts))
         if not wanted:
             return ask.nothing("the reference has no entities")
         there = {fold(entity): entity for entity in given}

@@ -10,18 +10,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from pytest_ragmetrics.core.result import MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
-from pytest_ragmetrics.judges.tasks import (
-    JudgeContexts,
-    RateAgreement,
-    RateContexts,
-    RateCorrectness,
-    RateGroundedness,
-    RateRelevance,
-    Rating,
-    ReviewContexts,
-    ReviewGroundedness,
-    Task,
-)
+from pytest_ragmetrics.judges import tasks
+from pytest_ragmetrics.judges.tasks import Rating, Task
 from pytest_ragmetrics.metrics.asserting import asserting
 from pytest_ragmetrics.metrics.claims import closest
 from pytest_ragmetrics.metrics.conversations import History, asked, asked_after, earlier_texts
@@ -81,7 +71,9 @@ class ContextRelevance(DualRating):
     def tasks(self, sample: Sample) -> tuple[Task[Rating], Task[Rating]]:
         """Return both wordings."""
         contexts = tuple(sample.retrieved_contexts or ())
-        return RateContexts(contexts=contexts, **asked(sample)), ReviewContexts(contexts=contexts, **asked(sample))
+        return tasks.RateContexts(contexts=contexts, **asked(sample)), tasks.ReviewContexts(
+            contexts=contexts, **asked(sample)
+        )
 
 
 assert_context_relevance = asserting(ContextRelevance, min=0.5)
@@ -115,7 +107,7 @@ class ResponseGroundedness(DualRating):
         """Return both wordings."""
         given: dict[str, Any] = {"contexts": tuple(sample.retrieved_contexts or ()), **asked_after(sample)}
         response = sample.response or ""
-        return RateGroundedness(response=response, **given), ReviewGroundedness(response=response, **given)
+        return tasks.RateGroundedness(response=response, **given), tasks.ReviewGroundedness(response=response, **given)
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the mean of both ratings, by earlier contexts as well where its own bear out less than all."""
@@ -158,8 +150,8 @@ class AnswerAccuracy(DualRating):
         """Return the question with the answers in both orders."""
         response, reference = sample.response or "", sample.reference or ""
         return (
-            RateAgreement(first=response, second=reference, **asked(sample)),
-            RateAgreement(first=reference, second=response, **asked(sample)),
+            tasks.RateAgreement(first=response, second=reference, **asked(sample)),
+            tasks.RateAgreement(first=reference, second=response, **asked(sample)),
         )
 
 
@@ -190,7 +182,7 @@ class Relevance(JudgedMetric):
 
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return the rating."""
-        task = RateRelevance(response=sample.response or "", **asked(sample))
+        task = tasks.RateRelevance(response=sample.response or "", **asked(sample))
         return _rated(sample, await ask(task), ask)
 
 
@@ -227,7 +219,7 @@ class Correctness(JudgedMetric):
         response, reference = sample.response or "", sample.reference or ""
         if self.method == "token_f1":
             return token_f1(response, reference, metric=self.name)
-        task = RateCorrectness(response=response, reference=reference, **asked_after(sample))
+        task = tasks.RateCorrectness(response=response, reference=reference, **asked_after(sample))
         return _rated(sample, await ask(task), ask)
 
 
@@ -256,7 +248,7 @@ class ContextPrecisionProportion(JudgedMetric):
     async def judged(self, sample: Sample, ask: Ask) -> MetricResult:
         """Return relevant contexts / contexts."""
         contexts = tuple(sample.retrieved_contexts or ())
-        judgements = await ask(JudgeContexts(contexts=contexts, **asked(sample)))
+        judgements = await ask(tasks.JudgeContexts(contexts=contexts, **asked(sample)))
         verdicts = [
             judged_verdict(text, judgement, evidence=[whole_context(index, text)])
             for index, (text, judgement) in enumerate(zip(contexts, judgements, strict=True))
