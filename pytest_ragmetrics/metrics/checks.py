@@ -17,8 +17,8 @@ from pytest_ragmetrics.core.messages import opened
 from pytest_ragmetrics.core.result import MetricResult, Verdict
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.metrics.asserting import asserting
-from pytest_ragmetrics.metrics.base import Metric, is_blank
-from pytest_ragmetrics.metrics.parameters import declared, parameter
+from pytest_ragmetrics.metrics.base import Metric
+from pytest_ragmetrics.metrics.parameters import check_texts, declared, parameter
 from pytest_ragmetrics.metrics.verdicts import on_response, share_of
 from pytest_ragmetrics.runs.wording.figures import counted, quoted, readable
 from pytest_ragmetrics.text import unicode
@@ -31,24 +31,6 @@ _SIGNS = dict.fromkeys(map(ord, f"$%\u2030\u00b0{unicode.CURRENCIES}{unicode.PER
 _OPENING = lazily(r"^[ \t]*(`{3,}|~{3,})[^`\n]*\n", re.MULTILINE)
 # What a response is shown of that has another shape than its schema says.
 _MOST_FAULTS, _LONGEST_FAULT = 100, 300
-
-
-def _texts(given: object, *, name: str, nested: bool = False) -> tuple[tuple[str, ...], ...]:
-    """Return conditions, each the texts of which one is enough; raise ``TypeError`` or ``ValueError`` for others."""
-    entries = [given] if isinstance(given, str) else given
-    if not isinstance(entries, (list, tuple)):
-        raise TypeError(f"{name} must be a text or a list of texts, not {type(given).__name__}")
-    found = []
-    for index, entry in enumerate(entries):
-        place = name if isinstance(given, str) else f"{name}[{index}]"
-        several = entry if nested and isinstance(entry, (list, tuple)) and entry else [entry]
-        if wrong := next((type(it).__name__ for it in several if not isinstance(it, str)), None):
-            either = "a text or a list of texts of which one is enough" if nested else "a text"
-            raise TypeError(f"{place} must be {either}, not {'an empty list' if entry == [] else wrong}")
-        if any(map(is_blank, several)):
-            raise ValueError(f"{place} is blank: give the text to look for, or leave the entry out")
-        found.append(tuple(several))
-    return tuple(dict.fromkeys(found))
 
 
 @declared
@@ -77,9 +59,9 @@ class Contains(Metric):
     helper = "assert_contains"
     extra_inputs = _FIELDS
 
-    all: Sequence[str | Sequence[str]] = parameter((), partial(_texts, name="all", nested=True))
-    any: Sequence[str] = parameter((), partial(_texts, name="any"))
-    none: Sequence[str] = parameter((), partial(_texts, name="none"))
+    all: Sequence[str | Sequence[str]] = parameter((), partial(check_texts, name="all", nested=True))
+    any: Sequence[str] = parameter((), partial(check_texts, name="any"))
+    none: Sequence[str] = parameter((), partial(check_texts, name="none"))
 
     def require(self, sample: Sample) -> None:
         """Raise ``ValueError`` without a response or a text to look for, ``TypeError`` for what is no text."""
@@ -99,7 +81,7 @@ class Contains(Metric):
     def _wanted(self, sample: Sample) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
         """Return the conditions, those that must be met and those that must not."""
         given = {name: value for name in _FIELDS if (value := sample.metadata.get(name)) is not None}
-        rows = [_texts(given.get(name, ()), name=name, nested=name == "must_contain") for name in _FIELDS]
+        rows = [check_texts(given.get(name, ()), name=name, nested=name == "must_contain") for name in _FIELDS]
         own: Any = self
         either = [tuple(text for (text,) in own.any)] if own.any else []
         wanted, banned = dict.fromkeys((*own.all, *either, *rows[0])), dict.fromkeys((*own.none, *rows[1]))

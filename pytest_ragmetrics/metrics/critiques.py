@@ -13,7 +13,7 @@ from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.tasks import Critique, RateByCriteria, RateByRubric, Rating
 from pytest_ragmetrics.metrics.asserting import assert_metric, asserting
 from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, Ask, JudgeLike, fields_of, together
-from pytest_ragmetrics.metrics.parameters import check_count, count, declared, parameter
+from pytest_ragmetrics.metrics.parameters import check_count, check_texts, count, declared, parameter
 from pytest_ragmetrics.metrics.verdicts import judged_verdict
 from pytest_ragmetrics.text.unicode import check_text
 
@@ -295,18 +295,8 @@ assert_criteria = asserting(
 )
 
 
-def _criteria(given: object, *, name: str = "criteria") -> tuple[str, ...]:
-    """Return the texts of criteria, each once; raise ``TypeError`` or ``ValueError`` naming one that is no text."""
-    listed = [given] if isinstance(given, str) else given
-    if not isinstance(listed, (list, tuple)):
-        raise TypeError(f"{name} must be a text or a list of texts, not {type(given).__name__}")
-    for index, text in enumerate(listed):
-        place = name if isinstance(given, str) else f"{name}[{index}]"
-        if not isinstance(text, str):
-            raise TypeError(f"{place} must be a text, not {type(text).__name__}")
-        if not text.strip():
-            raise ValueError(f"{place} is blank: say what a good answer does, or leave the entry out")
-    return tuple(dict.fromkeys(listed))
+def _criteria(given: object) -> tuple[str, ...]:
+    return tuple(text for (text,) in check_texts(given, name="criteria", wanted="say what a good answer does"))
 
 
 @declared

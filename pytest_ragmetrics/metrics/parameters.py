@@ -12,6 +12,8 @@ from numbers import Integral, Real
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
+from pytest_ragmetrics.text.unicode import is_invisible
+
 S = TypeVar("S", bound=str)
 T = TypeVar("T")
 
@@ -83,6 +85,26 @@ def check_name(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"name must be a text that is not blank, not {value!r}")
     return value
+
+
+def check_texts(
+    given: object, *, name: str, nested: bool = False, wanted: str = "give the text to look for"
+) -> tuple[tuple[str, ...], ...]:
+    """Return conditions, each the texts of which one is enough; raise ``TypeError`` or ``ValueError`` for others."""
+    entries = [given] if isinstance(given, str) else given
+    if not isinstance(entries, (list, tuple)):
+        raise TypeError(f"{name} must be a text or a list of texts, not {type(given).__name__}")
+    found = []
+    for index, entry in enumerate(entries):
+        place = name if isinstance(given, str) else f"{name}[{index}]"
+        several = entry if nested and isinstance(entry, (list, tuple)) and entry else [entry]
+        if wrong := next((type(it).__name__ for it in several if not isinstance(it, str)), None):
+            either = "a text or a list of texts of which one is enough" if nested else "a text"
+            raise TypeError(f"{place} must be {either}, not {'an empty list' if entry == [] else wrong}")
+        if any(map(is_invisible, several)):
+            raise ValueError(f"{place} is blank: {wanted}, or leave the entry out")
+        found.append(tuple(several))
+    return tuple(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)
