@@ -13,28 +13,21 @@ if TYPE_CHECKING:
 
 
 class RagMetricsError(Exception):
-    """The base class of these errors; what looks like a key in a message is masked."""
+    """The base class of these errors; what looks like a key in a message is masked, ``usage`` is what was spent."""
 
-    def __init__(self, *args: object) -> None:
+    def __init__(self, *args: object, usage: Usage | None = None) -> None:
         from pytest_ragmetrics.core.credentials import masked  # not at start-up
 
         super().__init__(*(masked(each) if isinstance(each, str) else each for each in args))
+        self.usage = usage
 
 
 class UnscoredError(RagMetricsError):
     """There is no score: nothing to judge, or no usable answer of the judge; ``usage`` is what was spent."""
 
-    def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
-        super().__init__(message)
-        self.usage = usage
-
 
 class JudgeError(RagMetricsError):
     """The provider failed, refused or cut a reply short; ``usage`` is what was spent, if known."""
-
-    def __init__(self, message: str = "", *, usage: Usage | None = None) -> None:
-        super().__init__(message)
-        self.usage = usage
 
 
 class UnknownMetricError(KeyError):
