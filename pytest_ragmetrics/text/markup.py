@@ -29,9 +29,6 @@ _WORD = "x"
 _NOTHING = unicode.WORD_JOINER
 _BREAK = "\n"
 _FENCE = lazily(r"^(?:[ \t>]|[-*+][ \t]|[0-9]{1,3}[.)][ \t])*(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
-# What begins a list item, to its text, or a note: paragraphs that go on with it are indented.
-_ITEM = lazily(rf"(?:[-*+{unicode.BULLET}]|[0-9]{{1,9}}[.)])(?: {{1,4}}(?=\S)|(?=\s))|\[\^[^\]\n]*\]:")
-_CODE_INDENT = 4
 _PROMPT = lazily(r"^[ \t]*>>>(?: [^\n]*|$)", re.MULTILINE)
 _BACKTICKS = lazily(r"(?<![`\\])`+|\n[ \t\r]*\n")
 # What closes a quotation that two backticks opened; a straight mark only if it is the first, lest it close a string.
@@ -286,15 +283,13 @@ class BlockQuote(NamedTuple):
 def mask_markup(text: str) -> str:
     """Return a text of the same length with code, tags, link targets and JSON syntax blanked out.
 
-    Code is what is in backticks or fences, or indented by four columns after a blank line.
+    Code is what is in backticks or fences.
 
     >>> mask_markup('Use `"a"` or "b".')
     'Use xxxxx or "b".'
     """
     if "```" in text or "~~~" in text:
         text = _overwrite(text, _fenced_code(text))
-    if "\n    " in text or "\t" in text or text[:1] == " ":
-        text = _overwrite(text, _indented_code(text))
     if ">>>" in text:
         text = _overwrite(text, ((*line.span(), _BREAK) for line in _PROMPT.finditer(text)))
     if "{" in text or text.lstrip()[:1] in ("[", '"'):
@@ -378,41 +373,6 @@ def _fenced_code(text: str) -> Iterator[_Patch]:
         # Opened in the middle of a line, it is closed by what looks like the opening of another.
         opened = text.rfind(fence, done, start)
         yield (start, len(text), _BREAK) if opened < 0 else (opened, start + len(fence), _BREAK)
-
-
-def _indented_code(text: str) -> Iterator[_Patch]:
-    """Find what a blank line and four columns set off, counted from the text of a list item and what all lines have."""
-    lines = text.splitlines(keepends=True)
-    common = min((_columns(line) for line in lines if line.strip()), default=0)
-    items: list[int] = []
-    code: list[_Patch] = []
-    blank, end = True, 0
-    for line in lines:
-        start, end = end, end + len(line)
-        if not line.strip():
-            blank = True
-            yield from code
-            code.clear()
-            continue
-        column = _columns(line) - common
-        while blank and items and column < items[-1]:
-            items.pop()
-        if (blank or code) and column >= (items[-1] if items else 0) + _CODE_INDENT:
-            code.append((start, end, _BREAK))
-        else:
-            # What goes on without indentation is a paragraph.
-            code.clear()
-            if item := _ITEM.match(line.lstrip().expandtabs(_CODE_INDENT)):
-                # Where a later paragraph of it begins.
-                indent = _CODE_INDENT if item[0][0] == "[" else item.end() + (item[0][-1] != " ")
-                items.append(column + indent)
-        blank = False
-    yield from code
-
-
-def _columns(line: str) -> int:
-    line = line.expandtabs(_CODE_INDENT)
-    return len(line) - len(line.lstrip(" "))
 
 
 def _json_syntax(text: str) -> Iterator[_Patch]:

@@ -264,7 +264,6 @@ RULES = {
         '```python\nprint("not this")\n```\n"⟦But this⟧"\n~~~\n"not this"\n~~~~\n"⟦and this⟧"',
         *('- ```\n  "not this"\n  ```\n- "⟦but this⟧"', 'Run: ```sh\necho "not this"\n```\nIt prints "⟦but this⟧".'),
         '"⟦Before⟧"\n```\n"never closed"',
-        'Run:\n\n    print("not this")\n\n\techo "nor this"\n\n1. It prints:\n\n    "⟦but this⟧"',
         '>>> print("not this")\nIt prints "⟦but this⟧".',
         '<a href="x y" title="not this">"⟦but this⟧"</a> <!-- "not this" -->',
         '<code>print("not this")</code> and <pre>"nor this"</pre> "⟦but this⟧"',
