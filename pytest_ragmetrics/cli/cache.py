@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import click
 
@@ -28,6 +29,7 @@ from pytest_ragmetrics.cli.command import (
     write,
 )
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
+from pytest_ragmetrics.evaluation.session import shared_cache
 from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
 
@@ -38,13 +40,19 @@ _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def answers_folder(given: Path | None, command: str) -> Path | None:
-    """Return where a command that judges keeps answers, ``None`` for nowhere; ``given`` is its ``--cache-dir``."""
+def session_options(arguments: Arguments, command: str) -> dict[str, Any]:
+    """Return the options of the session of a command that judges: its caches, and how fast and wide it asks."""
     mode = os.environ.get(_MODE, "").strip() or "auto"
     if mode not in ("auto", "off"):
         msg = f"{_MODE}={mode} is for runs of pytest: {command} knows auto and off"
         raise RagMetricsError(f"{msg}. Use rag_calibrated() in a test" if command == "calibrate" else msg)
-    return None if mode == "off" else given or default_folder()
+    folder = None if mode == "off" else arguments.cache_dir or default_folder()
+    return {
+        "cache_dir": folder,
+        "concurrency": arguments.concurrency,
+        "pace": arguments.pace,
+        **shared_cache(folder),
+    }
 
 
 def read_age(text: str) -> timedelta:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click import Choice
 
-from pytest_ragmetrics.cli.cache import answers_folder
+from pytest_ragmetrics.cli.cache import session_options
 from pytest_ragmetrics.cli.command import (
     FINITE,
     Arguments,
@@ -116,10 +116,9 @@ def _measured(arguments: Arguments) -> Calibration:
         raise ArgumentError("--json would replace the labelled answers: name another file")
     names = "judge embedder threshold group_field limit columns seed vacuous fresh"
     given = {name: getattr(arguments, name) for name in names.split()}
-    folder, aim = answers_folder(arguments.cache_dir, "calibrate"), arguments.aim.replace("-", "_")
-    options = {"label_scale": scale, "aim": aim, "progress": True, **given}
+    options = {"label_scale": scale, "aim": arguments.aim.replace("-", "_"), "progress": True, **given}
     try:
-        with OwnSession(folder, arguments.concurrency, pace=arguments.pace) as session, changed(private=session):
+        with OwnSession(**session_options(arguments, "calibrate")) as session, changed(private=session):
             return calibrate(arguments.metric, arguments.file, **options)
     except (TypeError, ValueError) as error:
         raise CalibrationError(f"{arguments.file}: {error}") from error

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.cli.command import (
     Arguments,
@@ -83,19 +83,18 @@ def diff(arguments: Arguments) -> CommandResult:
 
 def _blamed(arguments: Arguments, base: Document, now: Document) -> Document:
     """Return a run with the parts that made its scores worse."""
-    from pytest_ragmetrics.cli.cache import answers_folder
+    from pytest_ragmetrics.cli.cache import session_options
     from pytest_ragmetrics.core import loop
     from pytest_ragmetrics.evaluation.blame import blame_worse, with_blame
-    from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
+    from pytest_ragmetrics.evaluation.session import OwnSession
     from pytest_ragmetrics.judges.context import changed
     from pytest_ragmetrics.runs.compare import compare_documents
 
-    found: dict[int, Blame]
-    folder, found = answers_folder(arguments.cache_dir, "report diff"), {}
-    options: dict[str, Any] = {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
-    options |= {"pace": arguments.pace, **shared_cache(folder)}
+    found: dict[int, Blame] = {}
+    options = session_options(arguments, "report diff")
+    options |= {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
     comparison = compare_documents(now, base)
-    with OwnSession(folder, arguments.concurrency, **options) as session, changed(private=session):
+    with OwnSession(**options) as session, changed(private=session):
         loop.run(blame_worse(comparison, session, found, rows=arguments.blame_rows))
     return with_blame(now, found)
 

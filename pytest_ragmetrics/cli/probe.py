@@ -9,7 +9,7 @@ from typing import Any
 
 from click import Choice
 
-from pytest_ragmetrics.cli.cache import answers_folder
+from pytest_ragmetrics.cli.cache import session_options
 from pytest_ragmetrics.cli.command import (
     Arguments,
     Checked,
@@ -40,7 +40,6 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS
 from pytest_ragmetrics.evaluation.mutation import answers_in, drawn, probe_answers
 from pytest_ragmetrics.evaluation.runner import bounded_metrics
-from pytest_ragmetrics.evaluation.session import shared_cache
 
 # Options of the one use and of the other.
 _OF_QUESTIONS, _OF_ROWS = ("limit", "min_accuracy", "min_resistance"), ("metrics", "rows", "min", "dry_run")
@@ -92,19 +91,15 @@ def _of_rows(arguments: Arguments) -> CommandResult:
     if not samples:
         raise ArgumentError("no row has a response, or all are conversations: give answers with their passages")
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
-    folder = answers_folder(arguments.cache_dir, "probe")
     forecast = Forecast(limits=arguments.pace.limits) if arguments.dry_run else None
     table = probe_answers(
         samples,
         metrics,
         kinds=arguments.kind or MUTANT_KINDS,
         seed=arguments.seed,
-        cache_dir=folder,
-        concurrency=int(arguments.concurrency),
         forecast=forecast,
         prompts=arguments.prompts,
-        pace=arguments.pace,
-        **shared_cache(folder),
+        **session_options(arguments, "probe"),
     )
     if forecast is not None:
         return CommandResult(lines=fitted(forecast.summary()), status=0)

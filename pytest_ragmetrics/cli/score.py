@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
-from pytest_ragmetrics.cli.cache import answers_folder
+from pytest_ragmetrics.cli.cache import session_options
 from pytest_ragmetrics.cli.command import (
     Arguments,
     Checked,
@@ -30,7 +30,7 @@ from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_in_turns, str
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics, rows_of
 from pytest_ragmetrics.evaluation.score import Journal, score_rows
 from pytest_ragmetrics.evaluation.score_files import ENDINGS, check_output, row_data
-from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
+from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget, BudgetUse, Limits, budget_line
 from pytest_ragmetrics.runs.wording.figures import counted
@@ -163,16 +163,15 @@ def _fill(journal: Journal, rows: Iterator[LoggedRow], arguments: Arguments, bud
         shown.advance(note=journal.note())
 
     metrics = bounded_metrics(arguments.metrics, judge=arguments.judge, embedder=arguments.embedder)
-    folder = answers_folder(arguments.cache_dir, "score")
-    shared = shared_cache(folder)
-    options = {"concurrency": arguments.concurrency, "cache_dir": folder, "votes": arguments.votes}
+    options = session_options(arguments, "score")
     try:
         if arguments.on is not None:
             from pytest_ragmetrics.evaluation.ray import score_rows_on_ray
 
+            on_ray = {name: options[name] for name in ("concurrency", "cache_dir")} | {"votes": arguments.votes}
             address = arguments.on.removeprefix("ray").removeprefix("=") or None
-            return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **options)
-        with OwnSession(folder, arguments.concurrency, budget=budget, pace=arguments.pace, **shared) as session:
+            return score_rows_on_ray(rows, metrics, take, address=address, limits=budget.limits, **on_ray)
+        with OwnSession(budget=budget, **options) as session:
             breaker = CircuitBreaker(arguments.concurrency)
             scoring = {"votes": arguments.votes, "breaker": breaker, "gives_up": True}
             loop.run(score_rows(rows, metrics, session, take=lambda row: take(row_data(row)), **scoring))

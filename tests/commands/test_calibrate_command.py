@@ -137,6 +137,15 @@ def test_each_answer_is_paid_once(call: Call, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("RAGMETRICS_CACHE", "off")
     assert call(*command) == first
     assert len(asked.read_text("utf-8").splitlines()) > len(ANSWERS)
+    # Another machine of the team has the shared cache alone.
+    asked.unlink()
+    monkeypatch.delenv("RAGMETRICS_CACHE")
+    (tmp_path / "shared").mkdir()
+    monkeypatch.setenv("RAGMETRICS_CACHE_URL", (tmp_path / "shared").as_uri())
+    for machine in ("one", "two"):
+        monkeypatch.setenv("RAGMETRICS_CACHE_DIR", str(tmp_path / machine))
+        assert call(*command)[:2] == first[:2]
+        assert len(asked.read_text("utf-8").splitlines()) == len(ANSWERS)
 
 
 def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:

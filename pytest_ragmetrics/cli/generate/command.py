@@ -88,7 +88,7 @@ def _check(arguments: Arguments) -> CommandResult:
 
 
 def _generate(arguments: Arguments) -> CommandResult:
-    from pytest_ragmetrics.cache.folder import default_folder
+    from pytest_ragmetrics.cli.cache import session_options
     from pytest_ragmetrics.cli.generate.documents import find_documents, read_passages
     from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, GoldenSet, spread, writer
     from pytest_ragmetrics.core import loop
@@ -98,9 +98,7 @@ def _generate(arguments: Arguments) -> CommandResult:
     found, others = find_documents(arguments.docs, output=arguments.output)
     documents = [read_passages(path, name) for name, path in found.items()]
     budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
-    cache = arguments.cache_dir or default_folder()
-    given = {"concurrency": arguments.concurrency, "budget": budget, "pace": arguments.pace}
-    engine = Engine(judge=arguments.judge, cache_dir=cache, **given)
+    engine = Engine(judge=arguments.judge, budget=budget, **session_options(arguments, "generate"))
     try:
         golden = GoldenSet(
             judge=writer(engine, arguments.judge),
