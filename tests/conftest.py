@@ -31,6 +31,8 @@ _MEANT_ELSEWHERE = ("ANTHROPIC_", "CI_", "GITHUB_", "GITLAB_", "OPENAI_", "RAGME
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep what hypothesis reads out of Unicode and this package in pytest's cache; heed interrupts."""
+    # Before a test imports it: see `IMPORTED` of tests/forked.py.
+    pytest.register_assert_rewrite("xdist")
     if cache := getattr(config, "cache", None):  # there is none with -p no:cacheprovider
         set_hypothesis_home_dir(cache.mkdir("hypothesis"))
     if not hasattr(config, "workerinput"):
@@ -101,7 +103,6 @@ def lasting_modules() -> None:
         await judge.ask(ListClaims(text="It hums."))
         await judge.aclose()
 
-    pytest.register_assert_rewrite("xdist")
     for module in IMPORTED:
         import_module(module)
     for name in dir(pytest_ragmetrics):
