@@ -35,7 +35,7 @@ from pytest_ragmetrics.cache.entry import CacheEntry, CacheUnavailableError
 from pytest_ragmetrics.cache.folder import COLUMNS, LOCKS, TIMEOUT, damage, is_damage, is_own
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import CacheError
-from pytest_ragmetrics.core.files import PRIVATE_FILE
+from pytest_ragmetrics.core.files import PRIVATE_FILE, exists
 
 if TYPE_CHECKING:
     import diskcache
@@ -111,7 +111,7 @@ class Store:
     def exists(self) -> bool:
         """Return whether the store has a database."""
         with self._guard():
-            return self.database.exists()
+            return exists(self.database)
 
     def get(self, key: str) -> CacheEntry | None:
         """Return the entry of a key."""
@@ -196,7 +196,7 @@ class Store:
     def verify(self) -> list[Fault]:
         """Check the database and every row; raise :class:`CacheUnavailableError` if it is damaged as a whole."""
         with self._guard():
-            if not self.database.exists():
+            if not exists(self.database):
                 return []
             if problem := damage(self.database, thorough=True):
                 to_do = "`ragmetrics cache verify --remove` moves it aside, as the next run does"
@@ -246,7 +246,7 @@ class Store:
     def _read(self, work: Callable[[diskcache.Cache], T], nothing: T) -> T:
         """Return what is read of the cache; ``nothing`` where there is no database, which reading does not create."""
         found = self._submit(
-            lambda: self._mended(work) if self._cache is not None or self.database.exists() else nothing
+            lambda: self._mended(work) if self._cache is not None or exists(self.database) else nothing
         ).result()
         self._tell()
         return found

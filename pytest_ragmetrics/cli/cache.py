@@ -29,6 +29,7 @@ from pytest_ragmetrics.cli.command import (
     write,
 )
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
+from pytest_ragmetrics.core.files import exists
 from pytest_ragmetrics.evaluation.session import shared_cache
 from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
@@ -140,7 +141,7 @@ def _verify(arguments: Arguments) -> list[str]:
 
 
 def _cassette(file: Path) -> Cassette:
-    if not file.exists():
+    if not exists(file):
         raise CacheError(f"{file}: there is no such cassette")
     return Cassette(file)
 
@@ -214,7 +215,7 @@ def _clear(arguments: Arguments) -> list[str]:
 
 def folder_findings(folder: Path, mounts: Path = MOUNTS) -> Iterator[tuple[str, str]]:
     """Yield whether the folder of a cache can be used, which is not created, and the remedy."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
+    there = next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 - never raises
     kind = _file_system(there, mounts)
     if _NETWORK.match(kind):
         text = f"{there} is on a network file system ({kind}), where SQLite is not safe"
@@ -230,6 +231,7 @@ def _state(folder: Path, there: Path) -> tuple[str, str]:
     is_own = not hasattr(os, "geteuid") or there.stat().st_uid == os.geteuid()
     owner = "" if is_own else " (it belongs to another account)"
     try:
+        exists(folder)
         # Access rights do not show a read-only file system.
         with TemporaryFile(dir=there):
             pass

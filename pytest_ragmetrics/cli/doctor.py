@@ -279,17 +279,17 @@ def cassette_checks(project: Project) -> Iterator[Check]:
     file = project.path("cassette")
     if file is None:
         return
-    if not file.exists():
-        if project.replays or project.arguments.cassette is not None:
-            yield Check("cassette", f"{file} does not exist", "run pytest once with a key to record it, and commit it")
-        else:
-            yield Check("cassette", f"{file} will be recorded by the first run that asks a judge")
-        return
     try:
         entries = [*Cassette(file).entries.values()]
     except CacheError as error:
         to_do = "take the file as it was committed, or delete that line: it is recorded again"
         yield Check("cassette", str(error), to_do)
+        return
+    if not file.exists():
+        if project.replays or project.arguments.cassette is not None:
+            yield Check("cassette", f"{file} does not exist", "run pytest once with a key to record it, and commit it")
+        else:
+            yield Check("cassette", f"{file} will be recorded by the first run that asks a judge")
         return
     judged = [entry for entry in entries if entry.task != EMBEDDING]
     models = ((entry.request["kind"], entry.request["model"]) for entry in judged)

@@ -16,7 +16,7 @@ from typing import Any
 
 from pytest_ragmetrics.cli.command import PATH, Arguments, Checked, argument, command, option
 from pytest_ragmetrics.core.errors import DatasetError
-from pytest_ragmetrics.core.files import packaged_text, write_atomically
+from pytest_ragmetrics.core.files import exists, packaged_text, write_atomically
 from pytest_ragmetrics.datasets.reading import read_dataset
 from pytest_ragmetrics.judges.providers.vendor import OPENAI
 from pytest_ragmetrics.plugin.config import SettingsFileError, read_config
@@ -57,7 +57,7 @@ class Step:
 
 def _folder(text: str) -> Path:
     path = Path(text)
-    if not path.is_dir():
+    if not (exists(path) and path.is_dir()):
         raise ValueError(f"{text!r} is not a folder: name that of your project")
     return path
 

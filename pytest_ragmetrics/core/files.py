@@ -195,6 +195,16 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
 
 
+def exists(path: Path) -> bool:
+    """Return whether a path exists; raises ``OSError`` for one in a folder that cannot be entered."""
+    # pathlib's raises as well up to Python 3.13, and says from 3.14 on that such a path does not exist.
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    return True
+
+
 def a_path(text: str, base: Path) -> Path:
     """Return the absolute path that a text names, from a folder on."""
     return absolute(base / Path(text.strip()).expanduser())
@@ -203,7 +213,7 @@ def a_path(text: str, base: Path) -> Path:
 def prompt_folder(text: str, base: Path) -> Path:
     """Return the path of an existing folder, in which each text but a README is the prompt of a task."""
     path = a_path(text, base)
-    if not path.is_dir():
+    if not (exists(path) and path.is_dir()):
         raise ValueError(f"{text.strip()!r} is not a folder: name one with TASK.md files")
     from difflib import get_close_matches  # not at start-up
     from importlib.resources import files
@@ -238,7 +248,7 @@ def markdown_file(text: str, base: Path) -> Path:
 def writable_folder(text: str, base: Path) -> Path:
     """Return the path of a folder in which files can be made, existing or not."""
     path = a_path(text, base)
-    there = next(parent for parent in (path, *path.parents) if parent.exists())
+    there = next(parent for parent in (path, *path.parents) if exists(parent))
     if not text.strip() or not there.is_dir() or not os.access(there, os.W_OK):
         raise ValueError(f"{text!r} is no folder that can be written: name one")
     return path
@@ -276,7 +286,7 @@ def lasting_file(text: str, base: Path) -> Path:
 def a_file(text: str, base: Path) -> Path:
     """Return the path of a file, existing or not."""
     path = a_path(text, base)
-    if not text.strip() or path.is_dir():
+    if not text.strip() or (exists(path) and path.is_dir()):
         raise ValueError(f"{text!r} is {'a folder' if text.strip() else 'no file name'}: name a file")
     return path
 

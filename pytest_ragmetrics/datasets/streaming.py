@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ragmetrics.core.errors import DatasetError, optional
-from pytest_ragmetrics.core.files import lines_of
+from pytest_ragmetrics.core.files import exists, lines_of
 from pytest_ragmetrics.core.sample import ContextsFrom, Sample, Turns, check_turns, in_turns
 from pytest_ragmetrics.datasets.csv import iterate_csv
 from pytest_ragmetrics.datasets.json import iterate_jsonl
@@ -54,8 +54,12 @@ def stream_rows(
         if _ending(file) not in ENDINGS:
             msg = f"rows are read from files that end in {', '.join(ENDINGS)} (or, but for Parquet, these with .gz)"
             raise DatasetError(msg, file=shown_path(file))
-        if not file.is_file():
-            why = "is a device or a pipe: name a file" if file.exists() else "there is no such file"
+        try:
+            is_there = exists(file)
+        except OSError as error:
+            raise DatasetError(f"cannot be read: {error.strerror}", file=shown_path(file)) from error
+        if not (is_there and file.is_file()):
+            why = "is a device or a pipe: name a file" if is_there else "there is no such file"
             raise DatasetError(why, file=shown_path(file))
     names = ((file, shown_path(file)) for file in files)
     return islice((row for file, name in names for row in logged_rows(_raws(file, name, columns), name)), limit)

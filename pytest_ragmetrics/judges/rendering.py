@@ -18,7 +18,7 @@ from string import Template
 from typing import Any, Literal
 
 from pytest_ragmetrics.core.errors import RagMetricsError
-from pytest_ragmetrics.core.files import packaged_text
+from pytest_ragmetrics.core.files import exists, packaged_text
 from pytest_ragmetrics.judges.tasks import Task
 from pytest_ragmetrics.judges.tasks.task import Block
 
@@ -56,12 +56,12 @@ class PromptBook:
     def text(self, name: str) -> str:
         """Return the text of a prompt."""
         override = None if self.folder is None else self.folder / f"{name}.md"
-        if override is None or not override.is_file():
-            return _own_prompt(name)
         try:
-            return override.read_text(encoding="utf-8").strip()
+            if override is not None and exists(override):
+                return override.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise RagMetricsError(f"prompt {override}: {error}") from error
+        return _own_prompt(name)
 
 
 def render(task: Task[Any], prompts: PromptBook) -> tuple[str, str]:

@@ -516,6 +516,8 @@ def parsed(option: Option, text: str, base: Path, config: pytest.Config) -> Any:
     """Return the value of a text; raise ``ValueError`` for one that neither the option nor its hook knows."""
     try:
         return option.parse(text, base)
+    except OSError as error:
+        raise ValueError(f"{text.strip()!r}: {error.strerror}") from error
     except ValueError:
         if text.strip() and is_hooked(option, config):
             return text.strip()

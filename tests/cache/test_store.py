@@ -203,6 +203,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, below: str) -> No
             store.put(entry(1))
 
 
+def test_a_folder_that_cannot_be_looked_at_is_not_empty(tmp_path: Path) -> None:
+    with Store(tmp_path / ("x" * 300)) as store:
+        for read in (store.exists, store.count, store.verify):
+            with pytest.raises(CacheUnavailableError, match="File name too long"):
+                read()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has other limits")
 def test_a_path_that_is_too_long_for_sqlite_is_named(tmp_path: Path) -> None:
     folder = tmp_path

@@ -214,6 +214,8 @@ def test_a_folder_that_cannot_be_written(call: Call, tmp_path: Path) -> None:
     """Answers could not be stored there, or not read, as those of another account; a file is no folder."""
     Path("file").write_text("", encoding="utf-8")
     call(1, ["file is not a folder"], "--judge=local", "--dir=file/cache")
+    said = ["x cannot be written: File name too long", "x: File name too long"]
+    call(1, said, "--judge=local", f"--dir={'x' * 300}", f"--cassette={'x' * 300}")
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     if getattr(os, "geteuid", lambda: 1)() == 0:

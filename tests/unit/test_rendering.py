@@ -128,6 +128,11 @@ def test_a_faulty_prompt_file_is_named(tmp_path: Path, content: bytes, problem: 
         render(QUESTIONS, PromptBook(folder=tmp_path))
 
 
+def test_a_prompt_file_that_cannot_be_looked_at_is_not_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(RagMetricsError, match="File name too long"):
+        render(QUESTIONS, PromptBook(folder=tmp_path / ("x" * 300)))
+
+
 def test_every_task_has_a_prompt_and_every_prompt_a_task() -> None:
     assert {task.prompt for task in EVERY_TASK} == {path.stem for path in PROMPTS.glob("*")}
     named = [task for task in vars(tasks).values() if isinstance(task, type) and issubclass(task, Task)]

@@ -49,6 +49,10 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
     assert read(tmp_path, options={"judge": "nli:tiny"}).judge == "nli:tiny"
 
 
+#: What no file system takes, nor looks at.
+LONG = "x" * 300
+
+
 @pytest.mark.parametrize(
     ("field", "text", "said"),
     [
@@ -58,6 +62,10 @@ def test_paths_start_where_they_are_written(tmp_path: Path, monkeypatch: pytest.
         ("json", "", "--rag-json: '' is no file name: name a file"),
         ("cassette", "/dev/full", "--rag-cassette: '/dev/full' is a device or a pipe: name a file"),
         ("json", "file/out.json", "--rag-json: 'file/out.json' cannot be written: no file can be made in "),
+        *(
+            (field, LONG, f"--rag-{field}: '{LONG}': File name too long")
+            for field in ("json", "cassette", "baseline", "history")
+        ),
         ("json", "test_it.py", "--rag-json: 'test_it.py' is a file of Python: name one to write"),
         ("markdown", "test_it.py", "--rag-markdown: 'test_it.py' is a file of Python: "),
         ("markdown", "", "--rag-markdown: '' is no file name: name a file"),

@@ -80,7 +80,7 @@ def _check(arguments: Arguments) -> CommandResult:
 
     if arguments.questions is not None:
         raise ArgumentError("--check asks nothing: leave out --questions")
-    if not arguments.output.is_file():
+    if not (paths.exists(arguments.output) and arguments.output.is_file()):
         raise ArgumentError(f"{arguments.output} is no file: write the set first, with --questions")
     found, _ = find_documents(arguments.docs, output=arguments.output)
     lines, holds = check(arguments.output, found, fix=arguments.fix)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_ragmetrics.core.errors import ArgumentError, DatasetError
-from pytest_ragmetrics.core.files import absolute, read_data
+from pytest_ragmetrics.core.files import absolute, exists, read_data
 from pytest_ragmetrics.text.names import find_names
 from pytest_ragmetrics.text.sentences import split_sentences
 from pytest_ragmetrics.text.unicode import BOM, printable
@@ -118,7 +118,7 @@ def _files(argument: Path) -> Iterator[tuple[Path, Path]]:
             if not any(part.startswith(".") for part in parts):
                 yield argument.joinpath(*parts), base.joinpath(*parts)
         return
-    if not argument.is_file():
+    if not (exists(argument) and argument.is_file()):
         raise ArgumentError(f"{argument}: there is no such file or folder")
     if argument.suffix.lower() not in (*TEXTS, PASSAGES):
         raise ArgumentError(f"{argument}: is no {', '.join((*TEXTS, PASSAGES))} file: save its text as one of these")
