@@ -35,6 +35,14 @@ class Arguments(SimpleNamespace):
 
         return Pace(self.rpm, self.tpm)
 
+    @functools.cached_property
+    def budget(self) -> Any:
+        """What requests may take in all, by ``--max-calls``, ``--max-tokens`` and ``--max-cost``; close it."""
+        from pytest_ragmetrics.judges.transports.budget import Budget, Limits
+
+        limits = Limits(calls=self.max_calls, tokens=self.max_tokens, cost=self.max_cost)
+        return Budget(limits, options="--max-")
+
     def waited(self) -> list[str]:
         """Return lines on what requests waited for."""
         from pytest_ragmetrics.runs.wording.figures import waited_lines
@@ -227,6 +235,15 @@ def asking_options(
             seed=seed,
             concurrency=stated("CONCURRENCY", "32"),
         ),
+    )
+
+
+def budget_options(*, then: str = "") -> Decorator:
+    """Return the options that limit what a command spends; ``then`` says what else happens where they end it."""
+    return together(
+        option("--max-calls N", Count(1), f"stop after N requests{then}"),
+        option("--max-tokens N", Count(1), "stop after N tokens"),
+        option("--max-cost USD", Number(0), "stop after USD dollars"),
     )
 
 

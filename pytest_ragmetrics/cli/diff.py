@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from pytest_ragmetrics.cli.command import (
     Number,
     argument,
     asking_options,
+    budget_options,
     command,
     fitted,
     html_option,
@@ -53,6 +55,7 @@ class NothingComparedError(RagMetricsError):
 )
 @option("--blame-rows N", Count(1), "of how many scores, the largest change first (default: 50)", default=50)
 @asking_options()
+@budget_options(then=": scores that are left have no part to blame")
 @option("--margin X", Number(0), "the allowed loss (default: 0)", default=0.0)
 def diff(arguments: Arguments) -> CommandResult:
     """Compare two runs, or the answers of two or three."""
@@ -91,10 +94,10 @@ def _blamed(arguments: Arguments, base: Document, now: Document) -> Document:
     from pytest_ragmetrics.runs.compare import compare_documents
 
     found: dict[int, Blame] = {}
-    options = session_options(arguments, "report diff")
+    options = {"budget": arguments.budget, **session_options(arguments, "report diff")}
     options |= {name: getattr(arguments, name) or "auto" for name in ("judge", "embedder")}
     comparison = compare_documents(now, base)
-    with OwnSession(**options) as session, changed(private=session):
+    with closing(arguments.budget), OwnSession(**options) as session, changed(private=session):
         loop.run(blame_worse(comparison, session, found, rows=arguments.blame_rows))
     return with_blame(now, found)
 

@@ -13,8 +13,8 @@ from pytest_ragmetrics.cli.command import (
     Checked,
     CommandResult,
     Count,
-    Number,
     argument,
+    budget_options,
     command,
     fitted,
     option,
@@ -102,13 +102,7 @@ def _output(text: str) -> Path:
     "take results of these tools, or of all (tools), as contexts of turns without any",
 )
 @option("--on ray[=ADDRESS]", Checked(_cluster), "score on a Ray cluster, or on all processors here")
-@option(
-    "--max-calls N",
-    Count(1),
-    "stop after N requests: the other rows are unscored, and the command exits with 1",
-)
-@option("--max-tokens N", Count(1), "stop after N tokens")
-@option("--max-cost USD", Number(0), "stop after USD dollars")
+@budget_options(then=": the other rows are unscored, and the command exits with 1")
 def run(arguments: Arguments) -> CommandResult:
     """Score any number of logged answers into a file, for load_scores() and ragmetrics report."""
     check_output(arguments.output)
@@ -122,8 +116,7 @@ def run(arguments: Arguments) -> CommandResult:
     turns = logged_in_turns(given, arguments.turns or "last", contexts_from=arguments.contexts_from, whole=whole)
     rows = rows_of(turns, metrics)
     answers: list[int] = []
-    limits = Limits(calls=arguments.max_calls, tokens=arguments.max_tokens, cost=arguments.max_cost)
-    budget = Budget(limits, options="--max-")
+    budget = arguments.budget
     # What the scores depend on.
     settings = {name: getattr(arguments, name) for name in ("metrics", "judge", "embedder", "votes")}
     settings |= {"columns": arguments.columns.fields} if arguments.columns.fields else {}

@@ -27,6 +27,7 @@ from pytest_ragmetrics.evaluation.score_files import scored_row, write_scores
 from pytest_ragmetrics.judges import context
 from pytest_ragmetrics.judges.context import Scoring
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
+from pytest_ragmetrics.metrics.base import rule_of
 from pytest_ragmetrics.runs.records import TestRecord, record_of
 from pytest_ragmetrics.runs.wording.figures import counted, figure_text
 
@@ -69,7 +70,12 @@ async def score_rows(
             outcome = found if isinstance(found, MetricResult) else unscored(metric, found)
             declared = bounded.check(outcome) if isinstance(outcome, MetricResult) else None
             scoring = Scoring(
-                metric=metric.name, sample=done.sample, outcome=outcome, better=metric.better, declared=declared
+                metric=metric.name,
+                sample=done.sample,
+                outcome=outcome,
+                better=metric.better,
+                declared=declared,
+                rule=rule_of(metric),
             )
             records.append(record_of(scoring))
         take(scored_row(row.file, row.number, row.line, records))

@@ -154,7 +154,10 @@ def test_scores_of_early_versions_are_read(call: Call) -> None:
     log([{**ROWS[0]}, {"response": ["no text"]}])
     call("log.jsonl", "--metrics", "quoted_spans_alignment=0.9,exact_match", "-o", "scores.jsonl")
     early = Path(__file__).parents[1] / "data" / "scores_version_1.jsonl"
-    assert list(read_scores(early)) == list(read_scores(Path("scores.jsonl")))
+    now = list(read_scores(Path("scores.jsonl")))
+    # They did not say which code scored.
+    bare = [replace(test, records=tuple(replace(it, rule=None) for it in test.records)) for test in now]
+    assert list(read_scores(early)) == bare != now
 
 
 def test_what_is_no_file_of_scores_is_told(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,3 +417,18 @@ def test_a_result_comes_back_from_its_record(samples: tuple[float, ...], votes: 
     given = MetricResult(0.5, metric="fit", samples=samples, votes=votes, vacuous=True, reason="half", scale=(0.0, 1.0))
     found = result_of(record_of(Scoring(metric="fit", sample=Sample(), outcome=given)))
     assert found.__getnewargs_ex__() == given.__getnewargs_ex__()
+
+
+def test_a_budget_ends_the_search_for_blame(call: Call, server: FakeOpenAI) -> None:
+    for name, said in (("old", "It rains."), ("new", "The pump is pink.")):
+        log([{"id": "a", "question": "What?", "response": said, "contexts": ["It rains."]}], f"{name}.jsonl")
+        scored = (f"{name}.jsonl", "-o", f"{name}-scores.jsonl", "--metrics=faithfulness")
+        assert call(*scored, "--judge=openai:gpt-5.4-mini")[0] == 0
+    asked, files = server.calls, ("old-scores.jsonl", "new-scores.jsonl")
+    blame = ("diff", *files, "--blame", "--judge=openai:gpt-5.4-mini")
+    told(
+        call(*blame, "--max-cost=0", command="report"), 0, "1 worse: 1 unknown\n", "unknown: --max-cost=0.0 is reached"
+    )
+    assert server.calls == asked
+    told(call(*blame, command="report"), 0, "1 worse: 1 generator\n")
+    assert asked < server.calls <= asked + 4

@@ -12,6 +12,7 @@ from pytest_ragmetrics.cli.command import (
     CommandResult,
     Count,
     argument,
+    budget_options,
     command,
     judge_option,
     option,
@@ -51,7 +52,7 @@ def _set(text: str) -> Path:
     cache="as for `ragmetrics cache`",
     seed="random passages",
 )
-@option("--max-calls N", Count(1), "stop after N requests")
+@budget_options()
 @option("--per-passage N", Count(1), "questions per passage; each gets one first", default=5)
 @option("--hops N", Count(1, 2), "2 for questions that take two passages together", default=1)
 @option("--follow-ups", help="write conversations whose second question depends on the first")
@@ -93,12 +94,10 @@ def _generate(arguments: Arguments) -> CommandResult:
     from pytest_ragmetrics.cli.generate.golden_set import GoldenFile, GoldenSet, spread, writer
     from pytest_ragmetrics.core import loop
     from pytest_ragmetrics.evaluation.engine import Engine
-    from pytest_ragmetrics.judges.transports.budget import Budget, Limits
 
     found, others = find_documents(arguments.docs, output=arguments.output)
     documents = [read_passages(path, name) for name, path in found.items()]
-    budget = Budget(Limits(calls=arguments.max_calls), options="--max-")
-    engine = Engine(judge=arguments.judge, budget=budget, **session_options(arguments, "generate"))
+    engine = Engine(judge=arguments.judge, budget=arguments.budget, **session_options(arguments, "generate"))
     try:
         golden = GoldenSet(
             judge=writer(engine, arguments.judge),
@@ -119,7 +118,7 @@ def _generate(arguments: Arguments) -> CommandResult:
             loop.run(_closed(golden.file))
     finally:
         engine.close()
-        budget.close()
+        arguments.budget.close()
     if golden.stopped is not None and not golden.usage.calls + golden.usage.cached_calls:
         raise golden.stopped
     is_short = len(golden.file.rows) < arguments.questions
