@@ -18,6 +18,7 @@ import pytest
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.judges.judge import Judge
+from pytest_ragmetrics.judges.providers.addresses import is_here
 from pytest_ragmetrics.judges.providers.attempts import http_client
 from pytest_ragmetrics.judges.tasks import ListClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError
@@ -70,6 +71,9 @@ class Raw(FakeServer):
 _RESET = b"reset the connection"
 _SSH = b"SSH-2.0-OpenSSH_9.6\r\n\r\n"
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+_TEXT = '{"claims": ["It climbs."]}'
+_REPLY = json.dumps({"choices": [{"message": {"content": _TEXT}}], "content": [{"type": "text", "text": _TEXT}]})
+_GOOD = _OK + f"Content-Length: {len(_REPLY)}\r\n\r\n{_REPLY}".encode()
 _LOST = {
     "nothing": b"",
     "an error without a message": _RESET,
@@ -96,11 +100,7 @@ def test_a_lost_connection_is_no_timeout(kind: str, name: str) -> None:
 @BOTH
 def test_what_is_not_http_is_asked_again(kind: str) -> None:
     """As often as a lost connection, also where aiohttp has an error that OpenAI's SDK does not know."""
-    text = '{"claims": ["It climbs."]}'
-    reply = {"choices": [{"message": {"content": text}}], "content": [{"type": "text", "text": text}]}
-    content = json.dumps(reply).encode()
-    good = _OK + b"Content-Length: %d\r\n\r\n" % len(content) + content
-    with Raw(contents=[_SSH, good]) as server:
+    with Raw(contents=[_SSH, _GOOD]) as server:
         assert ask(judge_at(server, kind, retries=1), CLAIMS)[0].answer == ("It climbs.",)
     with Raw(contents=[_SSH]) as server:
         judge = judge_at(server, kind, retries=1)
@@ -108,6 +108,22 @@ def test_what_is_not_http_is_asked_again(kind: str) -> None:
             ask(judge, CLAIMS)
         with pytest.raises(JudgeOutageError, match=r"cannot be reached \("):
             use(judge, judge.complete(replace(judge.request(CLAIMS), is_single=True)))
+
+
+@BOTH
+def test_a_server_here_that_never_answered_is_tried_twice(kind: str) -> None:
+    """It is not started; one that answered starts again, and one elsewhere may be out of reach for a moment."""
+    with Raw(contents=[_GOOD]) as server:
+        known = judge_at(server, kind, retries=3)
+        ask(known, CLAIMS)
+    never = judge_at(server, kind, retries=3)
+    elsewhere = judge_at(server, kind, retries=3)
+    elsewhere._connection._is_missing = is_here("http://10.0.0.7/v1")
+    for judge, tried in ((known, "3 retries"), (never, "1 retry"), (elsewhere, "3 retries")):
+        with pytest.raises(
+            JudgeOutageError, match=rf"{server.port}\S* cannot be reached, after {tried} \(.+; start the"
+        ):
+            ask(judge, CLAIMS)
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -57,6 +57,19 @@ def is_private(url: str) -> bool:
     return host != "" and ("." not in host or host.endswith(_PRIVATE))
 
 
+def is_here(url: str) -> bool:
+    """Tell whether a server is one of this machine.
+
+    >>> [is_here(f"http://{host}:8080/v1") for host in ("localhost", "127.0.0.1", "[::1]", "ollama", "10.0.0.7")]
+    [True, True, True, False, False]
+    """
+    host = ""
+    with suppress(ValueError):
+        host = urlsplit(url).hostname or ""
+        return ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
 def secrets_of(urls: Iterable[str]) -> list[str]:
     """Return the texts in which the passwords of addresses may come back, the longest first."""
     texts: set[str] = set()

@@ -38,6 +38,8 @@ _CONNECTIONS = 100_000
 _PORTS = {"https": 443, "http": 80}
 # The headers that say how a content was sent.
 _OF_THE_STREAM = frozenset(("content-encoding", "content-length", "transfer-encoding"))
+# What aiohttp and httpx call an address at which no server listens.
+_REFUSED = frozenset(("ClientConnectorError", "ConnectError"))
 # What httpx and aiohttp call a content that cannot be decompressed.
 _UNDECODED = frozenset(("DecodingError", "ContentEncodingError"))
 
@@ -49,7 +51,8 @@ class Call:
     ``timeout`` is in seconds, ``most`` in bytes, ``None`` where there is no limit. ``key`` returns the key, ``tell``
     is called with each response that is no success. ``in_flight`` are the calls to one server whose attempts are under
     way. A ``steady`` call would be answered alike each time, so that after two time-outs without others in flight it is
-    not tried again. ``final`` is why nothing more is tried.
+    not tried again; one of a server that is ``missing`` so far, on this machine, not after two attempts to connect.
+    ``final`` is why nothing more is tried.
     """
 
     timeout: float | None = None
@@ -57,12 +60,22 @@ class Call:
     key: Callable[[], Awaitable[str]] | None = None
     tell: Callable[[Any], object] = id
     steady: bool = False
+    missing: bool = False
     in_flight: set[Call] = field(default_factory=set)
     final: RagMetricsError | None = None
     made: int = 0
     #: Whether other calls were in flight during the last attempt, and how many timed out without.
     is_crowded: bool = False
     alone: int = 0
+    #: How many attempts found no connection.
+    refused: int = 0
+
+    def lose(self, error: BaseException) -> None:
+        """Count an attempt that found no connection; raise ``JudgeOutageError`` if the next one would find none."""
+        self.refused += type(error).__name__ in _REFUSED
+        # A second attempt is made: a server may be starting.
+        if self.missing and self.refused > 1:
+            raise JudgeOutageError(str(error) or type(error).__name__) from None
 
 
 #: The call that is made.
@@ -132,6 +145,7 @@ async def attempt(call: Call, make: Callable[[], Awaitable[T]], request: Any) ->
             raise JudgeUnavailableError("redirects in a circle") from None
         # The SDK calls a connection that aiohttp loses a time-out, and knows not all of its errors.
         lost = error.__cause__ or error
+        call.lose(lost)
         if type(lost).__module__.startswith("aiohttp.") and not isinstance(lost, asyncio.TimeoutError):
             # Some have an object in place of a message.
             message = "" if str(lost).startswith("<Raw") else str(lost)
@@ -194,6 +208,7 @@ async def _responded(send: Callable[..., Awaitable[Any]], request: Any, options:
         # aread() would have read any size; what it keeps is private.
         headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _OF_THE_STREAM]
         response = type(response)(response.status_code, headers=headers, content=content, request=response.request)
+    call.missing = False
     if (place := current_place.get()) is not None:
         place.hear(allowances(response.headers))
     if not response.is_success:

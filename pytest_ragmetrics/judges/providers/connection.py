@@ -23,7 +23,14 @@ from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import JudgeError, JudgeNotConfiguredError, RagMetricsError, optional, warn_once
 from pytest_ragmetrics.judges.judge import PromptedJudge
 from pytest_ragmetrics.judges.prices import priced_tier
-from pytest_ragmetrics.judges.providers.addresses import is_private, secrets_of, shown_address, split_account, without
+from pytest_ragmetrics.judges.providers.addresses import (
+    is_here,
+    is_private,
+    secrets_of,
+    shown_address,
+    split_account,
+    without,
+)
 from pytest_ragmetrics.judges.providers.attempts import (
     ASKED,
     MOST,
@@ -132,6 +139,8 @@ class Connection(Generic[Terms]):
         #: The address, without account and query, if it is not the vendor's own.
         self.elsewhere = self._url.partition("?")[0] if given_url else None
         self._is_private = is_private(self._url)
+        # A server of this machine that is down is most often not started, one that answered before is starting again.
+        self._is_missing = is_here(self._url)
         #: What is asked for the key, where it changes.
         self._asked_for = api_key if callable(api_key) else None
         given = (ASKED if callable(api_key) else api_key) or os.environ.get(vendor.key_variable, "")
@@ -174,6 +183,7 @@ class Connection(Generic[Terms]):
             key=None if self._asked_for is None else self._current_key,
             tell=_check_answer,
             steady=steady and self._is_private,
+            missing=self._is_missing,
             in_flight=self._in_flight,
         )
         client = self._client.with_options(max_retries=0) if single else self._client
@@ -190,6 +200,7 @@ class Connection(Generic[Terms]):
             raise meaning from None
         finally:
             current.reset(before)
+            self._is_missing &= call.missing
 
     async def _reach(
         self, client: Any, send: Callable[[Any, Terms], Awaitable[T]], concede: Callable[[Terms, Any], Terms | None]
@@ -268,7 +279,7 @@ class Connection(Generic[Terms]):
         if isinstance(error, UnusableReplyError):
             return UnusableReplyError(f"{self._who} {self._clean(str(error))}")
         if isinstance(error, JudgeOutageError):
-            return self._late(call)
+            return self._unreached(str(error), call) if str(error) else self._late(call)
         if isinstance(error, JudgeUnavailableError):
             fault = f"{self._shown_url} {self._clean(str(error))}"
             return JudgeUnavailableError(f"{self._who}: {fault}; check {self._vendor.url_variable}")
@@ -291,6 +302,13 @@ class Connection(Generic[Terms]):
             advice = f"see --rag-timeout: {why}; {bound}, or check {self._vendor.url_variable}"
         return JudgeOutageError(f"{self._who}: no answer within {self._timeout:g} s{_tried(call.made)}; {advice}")
 
+    def _unreached(self, cause: str, call: Call) -> JudgeOutageError:
+        msg = f"{self._who}: {self._shown_url} cannot be reached{_tried(call.made)} ({self._clean(cause)})"
+        proxies = " and the proxies" if getproxies().keys() - {"no"} else ""
+        started = "start the server, or " if self._is_private else ""
+        raised = f"{msg}; {started}check the network and {self._vendor.url_variable}{proxies}"
+        return JudgeOutageError(raised, attempts=call.made)
+
     def _meaning(self, sdk: Any, error: Any, call: Call) -> Exception:
         """Return the error of ours for what ended a call; what is a fault of ours as it is."""
         attempts, tried = call.made, _tried(call.made)
@@ -302,12 +320,7 @@ class Connection(Generic[Terms]):
         if isinstance(error, sdk.APITimeoutError):
             return self._late(call)
         if isinstance(error, sdk.APIConnectionError):
-            cause = self._clean(_said(error.__cause__ or error))
-            msg = f"{self._who}: {self._shown_url} cannot be reached{tried} ({cause})"
-            proxies = " and the proxies" if getproxies().keys() - {"no"} else ""
-            started = "start the server, or " if self._is_private else ""
-            raised = f"{msg}; {started}check the network and {self._vendor.url_variable}{proxies}"
-            return JudgeOutageError(raised, attempts=attempts)
+            return self._unreached(_said(error.__cause__ or error), call)
         if isinstance(error, sdk.APIStatusError):
             kind, text = self._status(error.status_code, error, tried)
             found = kind(f"{self._who}: {text}")
