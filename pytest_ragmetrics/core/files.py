@@ -210,6 +210,14 @@ def a_path(text: str, base: Path) -> Path:
     return absolute(base / Path(text.strip()).expanduser())
 
 
+def a_folder(text: str, base: Path) -> Path:
+    """Return the path of a folder, existing or not."""
+    path = a_path(text, base)
+    if not text.strip() or (path.exists() and not path.is_dir()):
+        raise ValueError(f"{text!r} is {'not a folder' if text.strip() else 'no folder name'}: name a folder")
+    return path
+
+
 def prompt_folder(text: str, base: Path) -> Path:
     """Return the path of an existing folder, in which each text but a README is the prompt of a task."""
     path = a_path(text, base)
@@ -230,8 +238,8 @@ def prompt_folder(text: str, base: Path) -> Path:
 def html_file(text: str, base: Path) -> Path:
     """Return the path of a page to write."""
     if not text.endswith(".html"):
-        msg = f"{text!r} is not a *.html file: write --rag-report=FILE.html, or the option alone after the test paths"
-        raise ValueError(msg)
+        msg = f"{text!r} is not a *.html file: name one, such as rag-report.html"
+        raise ValueError(f"{msg}; --rag-report without a file goes behind the test paths")
     return writable_file(text, base)
 
 
@@ -247,10 +255,10 @@ def markdown_file(text: str, base: Path) -> Path:
 
 def writable_folder(text: str, base: Path) -> Path:
     """Return the path of a folder in which files can be made, existing or not."""
-    path = a_path(text, base)
+    path = a_folder(text, base)
     there = next(parent for parent in (path, *path.parents) if exists(parent))
-    if not text.strip() or not there.is_dir() or not os.access(there, os.W_OK):
-        raise ValueError(f"{text!r} is no folder that can be written: name one")
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise ValueError(f"{text!r} cannot be written: no folder can be made in {str(there)!r}")
     return path
 
 

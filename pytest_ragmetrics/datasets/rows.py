@@ -143,8 +143,8 @@ class Columns:
             pairs = [*given.items()] if isinstance(given, Mapping) else [(given, "")]
         for name, column in ((str(name).strip(), str(column).strip()) for name, column in pairs):
             if name not in (*KNOWN, "id", "metadata") or not column:
-                known = ", ".join(_CONTENT[:4])
-                raise ValueError(f"columns: give a field such as {known} its column, not {name!r:.80}: {column!r:.80}")
+                pair, known = f"{name}={column}" if column else name, ", ".join(_CONTENT[:4])
+                raise ValueError(f"columns: {pair!r:.80} is not FIELD=COLUMN with a field such as {known}")
             meant = next((known for known, aliases in ALIASES.items() if name in aliases), name)
             if column in fields or meant in fields.values():
                 raise ValueError(f"columns: {name}={column} is the second for its field or its column: keep one")

@@ -28,8 +28,9 @@ class Option:
     """How one setting may be given: on the command line, in an environment variable, in the ini file.
 
     ``parse`` reads its text, with the folder at which relative paths start. ``hook`` is the hook that may accept a text
-    which ``parse`` refuses: if a plugin implements it, any text is valid. ``extra`` goes to argparse as it is. Its
-    flag, variable and ini key are named after its ``field`` of :class:`Settings`.
+    which ``parse`` refuses: if a plugin implements it, any text is valid. ``lines`` are those of a list in its ini key.
+    ``extra`` goes to argparse as it is. Its flag, variable and ini key are named after its ``field`` of
+    :class:`Settings`.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Option:
         flag: bool = True,
         environment: bool = False,
         in_ini: bool = True,
+        lines: bool = False,
         hook: str | None = None,
         **extra: Any,
     ) -> None:
@@ -48,6 +50,7 @@ class Option:
         self.default = default
         self.help = help_
         self.in_ini = in_ini
+        self.kind: Literal["linelist", "string"] = "linelist" if lines else "string"
         self.hook = hook
         self.extra = extra
         self._has_flag = flag
@@ -147,11 +150,16 @@ def _number(kind: type[int | float], least: float) -> Callable[[str, Path], floa
     return parse
 
 
-def _share(text: str, base: Path) -> float:
-    share = _number(float, 0.0)(text, base)
-    if share > 1.0:
-        raise ValueError(f"{text.strip()!r} is not between 0 and 1, such as 0.8")
-    return share
+def _share(such: float, *, open_: bool = False) -> Callable[[str, Path], float]:
+    """Return what reads a number between 0 and 1, without these two where it is ``open_``."""
+
+    def parse(text: str, _base: Path) -> float:
+        with suppress(ValueError):
+            if 0.0 <= (share := float(text)) <= 1.0 and not (open_ and share in (0.0, 1.0)):
+                return share
+        raise ValueError(f"{text.strip()!r} is not a number between 0 and 1, such as {such}")
+
+    return parse
 
 
 def _kinds(text: str, _base: Path) -> tuple[str, ...]:
@@ -173,18 +181,14 @@ def _kinds(text: str, _base: Path) -> tuple[str, ...]:
     return kinds or MUTANT_KINDS
 
 
-def _level(text: str, base: Path) -> float:
-    share = _number(float, 0.0)(text, base)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"{text.strip()!r} is not between 0 and 1, such as 0.05")
-    return share
+_TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
 
 
 def _truth(text: str, _base: Path) -> bool:
-    words = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
-    if text.strip().lower() not in words:
+    word = text.strip().lower()
+    if word not in _TRUE | _FALSE:
         raise ValueError(f"{text.strip()!r} is neither true nor false")
-    return words[text.strip().lower()]
+    return word in _TRUE
 
 
 # An instance of Settings has a value where the class has the option.
@@ -204,8 +208,8 @@ class Settings:
     judge: str = _setting(
         _spec,
         "auto",
-        "Who judges: auto (default), local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY, "
-        "panel:SPEC,SPEC,SPEC.",
+        "Who judges: auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or "
+        "panel:SPEC,SPEC,SPEC (default: auto).",
         environment=True,
         hook="pytest_ragmetrics_make_judge",
         metavar="SPEC",
@@ -221,12 +225,13 @@ class Settings:
     cache: Literal["auto", "replay", "refresh", "off"] = _setting(
         _one_of("auto", "replay", "refresh", "off"),
         "auto",
-        "auto: request what is not stored; replay: never; refresh: request all; off: store nothing (default: auto).",
+        "auto: request what is not stored; replay: request nothing; refresh: request all; off: store nothing (default: "
+        "auto).",
         environment=True,
         metavar="MODE",
     )
     cache_dir: Path = _setting(
-        paths.a_path,
+        paths.a_folder,
         Path(CACHE_FOLDER),
         f"Folder of the local cache (default: {CACHE_FOLDER} in the rootdir).",
         environment=True,
@@ -236,14 +241,15 @@ class Settings:
         _cache_url,
         None,
         "Shared cache of a team, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
-        "(read only), redis:// or rediss://. Not used with a cassette.",
+        "(read only), redis:// or rediss://. Not used with a cassette. RAGMETRICS_CACHE_SECRET signs its answers.",
         environment=True,
         metavar="URL",
     )
     cache_url_mode: Literal["read", "readwrite"] = _setting(
         _one_of("read", "readwrite"),
         "readwrite",
-        "Whether the shared cache is only read, for pull requests of forks (default: readwrite).",
+        "readwrite: read the shared cache and add answers to it; read: add none, as for pull requests of forks "
+        "(default: readwrite).",
         environment=True,
         metavar="MODE",
     )
@@ -272,7 +278,7 @@ class Settings:
         metavar="MB",
     )
     timeout: float = _setting(
-        _number(float, 0.001), 60.0, "Time limit of one attempt at a request (default: 60).", metavar="SECONDS"
+        _number(float, 0.001), 60.0, "Seconds that one attempt at a request may take (default: 60).", metavar="SECONDS"
     )
     retries: int = _setting(_number(int, 0), 5, "How often a temporary failure is retried (default: 5).", metavar="N")
     votes: int = _setting(
@@ -282,23 +288,27 @@ class Settings:
         metavar="K",
     )
     max_calls: int | None = _setting(
-        _number(int, 0), None, "Most requests of the whole run, over all workers.", metavar="N"
+        _number(int, 0), None, "Stop after so many requests, over all workers.", metavar="N"
     )
     max_tokens: int | None = _setting(
-        _number(int, 0), None, "Stop after so many tokens of prompts and answers.", metavar="N"
+        _number(int, 0), None, "Stop after so many tokens of prompts and answers, over all workers.", metavar="N"
     )
-    max_cost: float | None = _setting(_number(float, 0), None, "Stop after so many US dollars.", metavar="DOLLARS")
+    max_cost: float | None = _setting(
+        _number(float, 0), None, "Stop after so many US dollars, over all workers.", metavar="USD"
+    )
     rpm: int | None = _setting(
         _number(int, 1),
         None,
-        "How many requests a minute judge and embedder get, over all workers; not those of rag_respond.",
+        "Requests a minute to judge and embedder, over all workers; not those of rag_respond (default: as fast as they "
+        "answer).",
         environment=True,
         metavar="N",
     )
     tpm: int | None = _setting(
         _number(int, 1),
         None,
-        "How many tokens a minute judge and embedder get, of prompts and answers, over all workers.",
+        "Tokens a minute to judge and embedder, of prompts and answers, over all workers (default: as fast as they "
+        "answer).",
         environment=True,
         metavar="N",
     )
@@ -324,7 +334,7 @@ class Settings:
         _kinds,
         None,
         "Run the tests of rows again on mutants of their answers, with one planted fault each, and say which faults no "
-        "test notices: of these kinds, such as number,negation (default: all). They count in no gate and no file.",
+        "test notices: of these kinds, such as number,negation (without KIND: all). They count in no gate and no file.",
         in_ini=False,
         metavar="KIND,...",
         nargs="?",
@@ -333,11 +343,11 @@ class Settings:
     mutate_rows: int = _setting(
         _number(int, 1),
         20,
-        "How many rows of each data set --rag-mutate takes, drawn by --rag-seed; the same without one (default: 20).",
+        "Rows of each data set that --rag-mutate takes; --rag-seed draws others (default: 20).",
         metavar="N",
     )
     mutate_min: float | None = _setting(
-        _share, None, "Fail the run if a smaller share of the mutants of --rag-mutate is noticed.", metavar="SHARE"
+        _share(0.8), None, "Fail the run if a smaller share of the mutants of --rag-mutate is noticed.", metavar="SHARE"
     )
     answers: int = _setting(
         _number(int, 1),
@@ -357,7 +367,7 @@ class Settings:
     reasons: Literal["all", "negative"] = _setting(
         _one_of("all", "negative"),
         "all",
-        "Verdicts on claims and contexts that get a reason; negative saves tokens (default: all).",
+        "Verdicts on claims and contexts that get a reason: all, or negative, which saves tokens (default: all).",
         environment=True,
         metavar="WHICH",
     )
@@ -365,7 +375,7 @@ class Settings:
     report: Path | None = _setting(
         paths.html_file,
         None,
-        f"Write an HTML page with every score and its evidence (default: {DEFAULT_REPORT}).",
+        f"Write an HTML page with every score and its evidence (without FILE.html: {DEFAULT_REPORT}).",
         metavar="FILE.html",
         nargs="?",
         const=DEFAULT_REPORT,
@@ -381,12 +391,14 @@ class Settings:
         "",
         "Owners of causes, named on the page: lines of CAUSE = OWNER, such as retrieval = @ana.",
         flag=False,
+        lines=True,
     )
     columns: str = _setting(
         _columns,
         "",
-        "Columns of data sets without columns=: lines of FIELD = COLUMN.",
+        "Columns of data sets without columns=: lines of FIELD = COLUMN, such as question = query.",
         flag=False,
+        lines=True,
     )
     json: Path | None = _setting(
         paths.writable_file, None, "Write every score and its evidence as JSON.", metavar="FILE"
@@ -412,11 +424,11 @@ class Settings:
     blame_rows: int = _setting(
         _number(int, 1),
         50,
-        "Of how many scores, the largest change first (default: 50).",
+        "Most scores that --rag-blame looks at, the largest change first (default: 50).",
         metavar="N",
     )
     alpha: float = _setting(
-        _level,
+        _share(0.05, open_=True),
         0.05,
         "Probability that any regression gate of a run fails without a change (default: 0.05).",
         metavar="SHARE",
@@ -442,7 +454,7 @@ class Settings:
     seed: str = _setting(
         _text,
         "",
-        "Any text, which draws that order (default: the commit; with a cassette constant).",
+        "Any text: it draws the order of --rag-stop-when-decided (default: the commit; with a cassette constant).",
         environment=True,
         metavar="TEXT",
     )
@@ -466,9 +478,10 @@ def add_options(parser: pytest.Parser) -> None:
         if option.flag is not None:
             group.addoption(option.flag, dest=option.name, default=None, help=option.help, **option.extra)
         if option.in_ini:
-            parser.addini(
-                option.name, help=option.help + (f" Same as {option.flag}." if option.flag else ""), default=""
-            )
+            switch = ": true or false" if option.parse is _truth else ""
+            same = " and $".join(filter(None, (option.flag, option.environment)))
+            help_ = f"{option.help} Same as {same}{switch}." if same else option.help
+            parser.addini(option.name, help=help_, type=option.kind, default="")
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -546,5 +559,11 @@ def given_to(option: Option, config: pytest.Config) -> Iterator[Given]:
         yield Given("", option.flag, config.getoption(option.name), invoked_from)
     if option.environment and os.environ.get(option.environment, "").strip():
         yield Given("environment variable ", option.environment, os.environ[option.environment], invoked_from)
-    if option.in_ini and config.getini(option.name).strip():
-        yield Given("ini option ", option.name, config.getini(option.name), config.rootpath)
+    if option.in_ini and (text := ini_text(option, config)).strip():
+        yield Given("ini option ", option.name, text, config.rootpath)
+
+
+def ini_text(option: Option, config: pytest.Config) -> str:
+    """Return what the ini file says, the lines of one that has them."""
+    given: object = config.getini(option.name)
+    return "\n".join(map(str, given)) if isinstance(given, list) else str(given)

@@ -231,7 +231,7 @@ def test_an_interrupt_leaves_what_ran(run: RunPytest) -> None:
     [
         ("--rag-mutate=numbr", "'numbr' is no kind of mutant: did you mean 'number'?"),
         ("--rag-mutate=test_suite.py", "'test_suite.py' is no kind of mutant: write some of number,date,*"),
-        ("--rag-mutate-min=80", "'80' is not between 0 and 1, such as 0.8"),
+        ("--rag-mutate-min=80", "'80' is not a number between 0 and 1, such as 0.8"),
         ("--rag-mutate-rows=0", "'0' is not a whole number of at least 1"),
     ],
 )

@@ -14,9 +14,9 @@ TEST = "def test_it(): assert_quoted_spans_aligned(TRUE, SOURCE)"
 
 def test_help_lists_every_option_and_ini_key(run: RunPytest) -> None:
     flags = [f"  {option.flag}*" for option in OPTIONS if option.flag]
-    keys = [f"  {option.name} (string):*" for option in OPTIONS if option.in_ini]
+    keys = [f"  {option.name} ({option.kind}):*" for option in OPTIONS if option.in_ini]
     run("--help").shows("RAG answer quality (pytest-ragmetrics):", *flags, *keys)
-    wrong = "ERROR: --rag-report: 'page.pdf' is not a [*].html file: write *"
+    wrong = "ERROR: --rag-report: 'page.pdf' is not a [*].html file: name one, *"
     run("--rag-report", "page.pdf", test_it=TEST).refused(wrong)
 
 
@@ -32,7 +32,7 @@ def test_the_report_has_a_default_name(run: RunPytest, args: list[str]) -> None:
     result = run(*args, test_it=TEST)
     result.shows(f"{result.folder / 'rag-report.html'}: written", passed=1)
     assert "open the valve slowly" in result.text("rag-report.html")
-    hint = "write --rag-report=FILE.html, or the option alone after the test paths"
+    hint = "name one, such as rag-report.html; --rag-report without a file goes behind the test paths"
     run("--rag-report", ".").refused(f"ERROR: --rag-report: '.' is not a *.html file: {hint}")
 
 
@@ -96,7 +96,7 @@ def test_options_that_pytest_did_not_read_are_named(run: RunPytest, pytester: py
     """Those in the folders from the tests up to the rootdir are named."""
     root = pytester.path
     for file, text in {
-        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\nrag_votes = '1'\n",
+        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = ''\nrag_owners = ['answer = @ana', 'run = @ben']\n",
         "setup.cfg": "[tool:pytest]\nrag_reasons = negative\n",
         "shop/tests/pytest.ini": "[pytest]\nrag_judge = local\n  rag_seed=1\n# rag_votes = 3\nrag_unknown = 1\n",
         "shop/tests/test_it.py": "def test_it(): pass\n",

@@ -365,7 +365,7 @@ COLUMNS = '{"question": "Ask", "response": "Said", "contexts": "passages"}'
         (COLUMNS, "", ""),
         ("", "question = Ask\n    contexts = passages\n    response = Said", ""),
         ("", "question = Ask, contexts = passages, response = Said, reference = nowhere", ""),
-        ("", "qestion = Ask", "ERROR: ini option rag_columns: columns: give a field such as *'qestion': 'Ask'"),
+        ("", "qestion = Ask", "ERROR: ini option rag_columns: columns: 'qestion=Ask' is not FIELD=COLUMN *"),
         (COLUMNS.replace("Ask", "ask"), "", "*marker rag_dataset: own.csv: columns names 'ask', which no row has; *"),
     ],
 )

@@ -56,7 +56,7 @@ LONG = "x" * 300
 @pytest.mark.parametrize(
     ("field", "text", "said"),
     [
-        ("report", "test_it.py", "--rag-report: 'test_it.py' is not a *.html file: write --rag-report=FILE.html"),
+        ("report", "test_it.py", "--rag-report: 'test_it.py' is not a *.html file: name one, such as rag-report.html"),
         ("report", "", "--rag-report: '' is not a *.html file"),
         ("report", "folder.html", "--rag-report: 'folder.html' is a folder: name a file"),
         ("json", "", "--rag-json: '' is no file name: name a file"),
@@ -77,6 +77,15 @@ LONG = "x" * 300
         ),
         ("baseline", "./history:5", "--rag-baseline: './history:5' does not exist: write it first"),
         ("baseline", "history:5", "--rag-baseline: history:5 reads the folder of --rag-history: give --rag-history"),
+        ("cache_dir", " ", "--rag-cache-dir: ' ' is no folder name: name a folder"),
+        ("cache_dir", "file", "--rag-cache-dir: 'file' is not a folder: name a folder"),
+        ("history", "", "--rag-history: '' is no folder name: name a folder"),
+        ("history", "file/trend", "--rag-history: 'file/trend' cannot be written: no folder can be made in "),
+        *(("alpha", text, f"--rag-alpha: '{text}' is not a number between 0 and 1, such as 0.05") for text in "015x"),
+        *(
+            ("mutate_min", text, f"--rag-mutate-min: '{text}' is not a number between 0 and 1, such as 0.8")
+            for text in ("", "80", "80 %", "nan", "-0.1")
+        ),
         ("votes", "0", "--rag-votes: '0' is not a whole number of at least 1"),
         ("cache", "sometimes", "--rag-cache: 'sometimes' is not one of auto, replay, refresh, off"),
         ("judge", "house", "--rag-judge: 'house' is not one of auto, local, openai:MODEL, "),
@@ -125,6 +134,12 @@ def test_hooks_know_other_judges_and_flags_are_on_or_off(tmp_path: Path) -> None
     assert read(tmp_path, options={"judge": " house "}, hooks=True).judge == "house"
     assert (read(tmp_path).dry_run, read(tmp_path, options={"dry_run": "yes"}).dry_run) == (False, True)
     assert not cast("Any", read(tmp_path, ini={"rag_dry_run": "yes"})).dry_run
+    assert [read(tmp_path, ini={"rag_blame": word}).blame for word in ("True", "on", "off", "0")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
