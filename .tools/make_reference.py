@@ -500,7 +500,7 @@ def _command(name: str, command: click.Command, common: set[tuple[str, str]]) ->
 
 def _argument(param: Argument | click.Option) -> str:
     choices = param.type.choices if isinstance(param.type, click.Choice) else ()
-    value = param.metavar or "\\|".join(choices) or str(param.name).upper()
+    value = (param.metavar or "|".join(choices) or str(param.name).upper()).replace("|", "\\|")
     if isinstance(param, Argument):
         return _code(value)
     return _code(*(name if param.is_flag else f"{name} {value}" for name in param.opts if name != "--output"))

@@ -76,8 +76,12 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "ragmetrics") -> int:
     except click.Abort:
         write(sys.stderr, "ragmetrics: interrupted\n")
         return _INTERRUPTED
-    except (RagMetricsError, OSError) as error:
+    except RagMetricsError as error:
         write(sys.stderr, f"ragmetrics: {error}\n")
+        return 1
+    except OSError as error:
+        place = "" if error.filename is None else f"{error.filename}: "
+        write(sys.stderr, f"ragmetrics: {place}{error.strerror or error}\n")
         return 1
     if isinstance(found, int):  # of --help and --version
         return found

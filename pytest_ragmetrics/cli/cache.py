@@ -18,7 +18,7 @@ from pytest_ragmetrics.cache.cassette import Cassette
 from pytest_ragmetrics.cache.folder import FOLDER, VARIABLE, default_folder
 from pytest_ragmetrics.cache.store import Store
 from pytest_ragmetrics.cli.command import (
-    PATH,
+    A_FOLDER,
     Arguments,
     Checked,
     argument,
@@ -75,7 +75,7 @@ def read_age(text: str) -> timedelta:
 @click.option(
     "--dir",
     "folder",
-    type=PATH,
+    type=A_FOLDER,
     metavar="DIR",
     help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)",
 )
@@ -227,7 +227,7 @@ def folder_findings(folder: Path, mounts: Path = MOUNTS) -> Iterator[tuple[str, 
 def _state(folder: Path, there: Path) -> tuple[str, str]:
     """Return the state of the cache in a folder, of which ``there`` is what exists, and the remedy."""
     if not there.is_dir():
-        return f"{folder}: {there} is not a folder", _OTHER
+        return f"{folder}: {'it' if there == folder else there} is not a folder", _OTHER
     is_own = not hasattr(os, "geteuid") or there.stat().st_uid == os.geteuid()
     owner = "" if is_own else " (it belongs to another account)"
     try:

@@ -48,7 +48,7 @@ def _metric(text: str) -> str:
 @option("--label-scale LOW HIGH", FINITE, "the worst and the best label (default: 0 1)", nargs=2, default=(0.0, 1.0))
 @option("--good-from X", FINITE, "the lowest label of a good answer (default: the middle)")
 @option("--group-field NAME", str, "groups dependent rows, by source for example (default: group, else cluster)")
-@option("--metric NAME", Checked(_metric), "its name, as ragmetrics metrics lists it", required=True)
+@option("--metric NAME", Checked(_metric), "the metric, as ragmetrics metrics names it", required=True)
 @scoring_options(seed="of the folds")
 @option("--threshold T", FINITE, "the pass mark (default: the suggested one)")
 @option(

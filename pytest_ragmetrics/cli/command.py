@@ -139,7 +139,20 @@ def _finite(text: str) -> float:
     raise ValueError(f"{text!r} is not a finite number")
 
 
+def _whole(text: str) -> int:
+    with suppress(ValueError):
+        return int(text)
+    raise ValueError(f"{text!r} is not a whole number")
+
+
 FINITE = Checked(_finite)
+WHOLE = Checked(_whole)
+A_FOLDER = Checked(lambda text: paths.a_folder(text, Path.cwd()))
+
+
+def _outside(value: Any, what: str, kind: Any) -> str:
+    ends = f"of at least {kind.min:g}" if kind.max is None else f"from {kind.min:g} to {kind.max:g}"
+    return f"{value!r} is not {what} {ends}"
 
 
 class Number(click.FloatRange):
@@ -147,7 +160,10 @@ class Number(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number of a text."""
-        return float(super().convert(FINITE.convert(value, param, ctx), param, ctx))
+        try:
+            return float(super().convert(FINITE.convert(value, param, ctx), param, ctx))
+        except click.BadParameter:
+            self.fail(_outside(value, "a number", self), param, ctx)
 
 
 class Count(click.IntRange):
@@ -156,8 +172,11 @@ class Count(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number of a text."""
         if len(str(value)) > _DIGITS:
-            self.fail(f"{value!r} has more than {_DIGITS} digits", param, ctx)
-        return int(super().convert(value, param, ctx))
+            self.fail(f"{value!r:.40} has more than {_DIGITS} digits", param, ctx)
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            self.fail(_outside(value, "a whole number", self), param, ctx)
 
 
 def output(ending: str = "") -> Checked:
@@ -209,15 +228,16 @@ def stated(variable: str, default: str | None = None) -> Callable[[], str | None
     return lambda: os.environ.get(f"RAGMETRICS_{variable}", "").strip() or default
 
 
-def run_options(*, requests: str, cache: str, seed: str | None, concurrency: Any = 32) -> Decorator:
+def run_options(*, cache: str, seed: str | None) -> Decorator:
     """Return the options of a command that asks a judge much: ``--concurrency``, ``--rpm``, ``--tpm``, and so on."""
+    requests = "requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)"
     minute = "a minute to judge and embedder (default: $RAGMETRICS_{}, else as fast as they answer)"
     return together(
-        option("--concurrency N", Count(1), requests, default=concurrency),
+        option("--concurrency N", Count(1), requests, default=stated("CONCURRENCY", "32")),
         option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("RPM")),
         option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("TPM")),
-        option("--cache-dir DIR", PATH, f"where answers are kept (default: {cache})"),
-        *([] if seed is None else [option("--seed N", int, seed, default=0)]),
+        option("--cache-dir DIR", A_FOLDER, f"where answers are kept (default: {cache})"),
+        *([] if seed is None else [option("--seed N", WHOLE, seed, default=0)]),
     )
 
 
@@ -229,12 +249,7 @@ def asking_options(
     return together(
         judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
         embedder_option(default=stated("EMBEDDER"), help=embedder),
-        run_options(
-            requests="requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)",
-            cache=cache,
-            seed=seed,
-            concurrency=stated("CONCURRENCY", "32"),
-        ),
+        run_options(cache=cache, seed=seed),
     )
 
 

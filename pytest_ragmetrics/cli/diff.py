@@ -53,7 +53,9 @@ class NothingComparedError(RagMetricsError):
     help="say of scores that became worse whether retriever, generator or judge made them so, with at most 4 "
     "judgements for each: the old answer is scored on the new passages and the other way round",
 )
-@option("--blame-rows N", Count(1), "of how many scores, the largest change first (default: 50)", default=50)
+@option(
+    "--blame-rows N", Count(1), "most scores that --blame looks at, the largest change first (default: 50)", default=50
+)
 @asking_options()
 @budget_options(then=": scores that are left have no part to blame")
 @option("--margin X", Number(0), "the allowed loss (default: 0)", default=0.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytest_ragmetrics.cli.command import (
     PATH,
+    WHOLE,
     Arguments,
     CommandResult,
     Count,
@@ -52,7 +53,7 @@ _ROWS_OF_PAGE = 200
     "the labels, one JSON line each; rows in it are skipped",
     default="labelled.jsonl",
 )
-@option("--seed N", int, "random order", default=0)
+@option("--seed N", WHOLE, "random order", default=0)
 @option("--limit N", Count(1), f"label N rows (default: all; a page: {_ROWS_OF_PAGE})")
 @html_option(help="write a page for labelling in a browser")
 @option(

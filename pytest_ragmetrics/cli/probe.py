@@ -73,7 +73,7 @@ def run(arguments: Arguments) -> CommandResult:
     others = _OF_QUESTIONS if of_rows else _OF_ROWS
     if given := [name for name in others if not any(getattr(arguments, name) is it for it in (None, False))]:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ArgumentError(f"{names}: of {'a probe of the judge, without' if of_rows else 'a probe of'} ROWS")
+        raise ArgumentError(f"{names}: for a probe {'of a judge: leave out' if of_rows else 'with answers: give'} ROWS")
     known = MUTANT_KINDS if of_rows else KINDS
     if unknown := [kind for kind in arguments.kind if kind not in known]:
         raise ArgumentError(

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 from click import group
 
 from pytest_ragmetrics.cli.command import (
-    PATH,
+    A_FOLDER,
     Arguments,
     Checked,
     CommandResult,
@@ -45,13 +45,13 @@ def _baseline(text: str) -> Path | str:
 _FILES = together(
     argument("files RUN.json...", "files of --rag-json or ragmetrics score (.jsonl, .parquet)"),
     option(
-        "--baseline FILE",
+        "--baseline FILE|history:N",
         Checked(_baseline),
         "the run to compare with, for regression gates of shards; history:5: the last 5 runs in --history",
     ),
-    option("--history DIR", PATH, "folder of --rag-history, for the last 30 runs on the page"),
+    option("--history DIR", A_FOLDER, "folder of --rag-history, for the last 30 runs on a page, and for history:N"),
 )
-_TEXT = option("-o, --output FILE", output(), "default: standard output")
+_TEXT = option("-o, --output FILE", output(), "the file to write (default: standard output)")
 
 
 @group("report", no_args_is_help=False)
@@ -62,7 +62,7 @@ def run() -> None:
 @run.add_command
 @command("html")
 @_FILES
-@option("-o, --output FILE.html", output(".html"), "default: rag-report.html", default="rag-report.html")
+@option("-o, --output FILE.html", output(".html"), "the page to write", default="rag-report.html")
 def _html(arguments: Arguments) -> list[str]:
     """Write an HTML page, of several runs as of one."""
     from pytest_ragmetrics.report.history import history_of
@@ -106,7 +106,7 @@ def _page(text: str) -> str:
 def _comment(arguments: Arguments) -> list[str]:
     """Write the comment on a pull request in Markdown, for gh or curl to post.
 
-    Its first line is an HTML comment, the same for all runs of one --rag-report-title.
+    Its first line is an HTML comment, by --rag-report-title the same for all runs.
     """
     from pytest_ragmetrics.report.comment import annotation_lines, render_comment
 

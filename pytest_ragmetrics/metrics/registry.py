@@ -142,8 +142,9 @@ def metric_named(name: str, *, also: Iterable[Metric | type[Metric]] = ()) -> Me
     if theirs is not None:
         raise ValueError(theirs)
     near = dict.fromkeys(known[each].name for each in alike or get_close_matches(name, known, n=3))
-    names = sorted({metric.name for metric in known.values()})
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names)}"
+    yours = ", ".join(sorted({metric.name for metric in (*others, *own.values())}))
+    listed = f"`ragmetrics metrics` lists them{yours and f'; yours are {yours}'}"
+    hint = f"did you mean {' or '.join(near)}?" if near else listed
     raise ValueError(f"there is no metric {name!r}: {hint}")
 
 
@@ -239,7 +240,7 @@ def metric_for(metric: str | Metric, *, judge: JudgeLike | None = None, embedder
 def _instead_of(given: object) -> str:
     """Return what is wrong with an object that is no metric, and what to write for it."""
     if isinstance(given, type) and issubclass(given, Metric):
-        return f"{given!r:.80} is the class of a metric: write {given.__name__}()"
+        return f"{given.__name__} is the class of a metric: write {given.__name__}()"
     theirs = class_of_theirs(given)
     if theirs is None:
         return f"{given!r:.80} is no metric: give one, or its name"

@@ -174,8 +174,8 @@ def test_a_judge_is_asked_once_and_forecast(named_server: FakeOpenAI, ragmetrics
     [
         ((), "--judge: name the judge to examine, or give ROWS with --metrics"),
         (("rows.jsonl",), "--metrics: name what ROWS are scored by"),
-        (("rows.jsonl", "--metrics=mrr", "--limit=4"), "--limit: of a probe of the judge, without ROWS"),
-        (("--judge=local", "--min=0.8", "--dry-run"), "--min, --dry-run: of a probe of ROWS"),
+        (("rows.jsonl", "--metrics=mrr", "--limit=4"), "--limit: for a probe of a judge: leave out ROWS"),
+        (("--judge=local", "--min=0.8", "--dry-run"), "--min, --dry-run: for a probe with answers: give ROWS"),
         (("rows.jsonl", "--metrics=mrr", "--kind=joined"), "--kind=joined: with ROWS it is one of number, date"),
         (("--judge=local", "--kind=half"), "--kind=half: without ROWS it is one of number, name"),
         (("empty.jsonl", "--metrics=mrr"), "no row has a response"),

@@ -181,7 +181,11 @@ def test_names_lead_to_metrics() -> None:
 
 
 def test_an_unknown_name_points_to_those_near_it() -> None:
-    nearest = {"faithfullness": "did you mean faithfulness", "Faithfullness": "did you mean faith", "zzz": "there are "}
+    nearest = {
+        "faithfullness": "did you mean faithfulness",
+        "Faithfullness": "did you mean faith",
+        "zzz": "`ragmetrics metrics` lists them$",
+    }
     for name, hint in nearest.items():
         with pytest.raises(ValueError, match=f"there is no metric '{name}': {hint}"):
             metric_named(name)

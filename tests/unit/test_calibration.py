@@ -103,7 +103,7 @@ def test_a_grade_is_good_from_the_middle_on() -> None:
     [
         ({"low": 1, "high": 1}, "goes from a lower to a higher number, not from 1 to 1"),
         ({"high": math.inf}, "not from 0 to inf"),
-        ({"good_from": 0.0}, "good from a label above 0 and up to 1 on, not 0"),
+        ({"good_from": 0.0}, "good_from is a label above 0, at most 1, not 0"),
         ({"good_from": 1.5}, "not 1.5"),
     ],
 )

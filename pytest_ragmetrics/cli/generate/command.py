@@ -47,11 +47,7 @@ def _set(text: str) -> Path:
 @option("--questions N", Count(1), "rows of the finished set")
 @judge_option(default="auto", help="the model, as for --rag-judge (default: auto)")
 @option("--language NAME", Checked(_language), "of the questions (default: auto, the documents')")
-@run_options(
-    requests="requests in flight (default: 32)",
-    cache="as for `ragmetrics cache`",
-    seed="random passages",
-)
+@run_options(cache="as ragmetrics cache", seed="random passages")
 @budget_options()
 @option("--per-passage N", Count(1), "questions per passage; each gets one first", default=5)
 @option("--hops N", Count(1, 2), "2 for questions that take two passages together", default=1)

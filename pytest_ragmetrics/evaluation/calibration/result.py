@@ -49,12 +49,10 @@ class LabelScale:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            msg = f"the scale of labels goes from a lower to a higher number, not from {self.low:g} to {self.high:g}"
+            msg = f"label_scale goes from a lower to a higher number, not from {self.low:g} to {self.high:g}"
             raise ValueError(msg)
         if self.good_from is not None and not self.low < self.good_from <= self.high:
-            raise ValueError(
-                f"an answer is good from a label above {self.low:g} and up to {self.high:g} on, not {self.good_from:g}"
-            )
+            raise ValueError(f"good_from is a label above {self.low:g}, at most {self.high:g}, not {self.good_from:g}")
 
     def read(self, sample: Sample, *, file: str | None = None, line: int | None = None) -> float | None:
         """Return the label of a sample on a scale from 0 to 1, ``None`` if it has none.
