@@ -228,8 +228,6 @@ class SpanSearch:
         sources, best = self.sources, None
         places = min(_MOST_PLACES, 2 + _MOST_COMPARED // len(piece.core))
         for place, position in enumerate(islice(sources.occurrences(piece.key), places)):
-            if place == 0 and (found := self._find_exact(piece, position)):
-                return found
             found = self._compare(piece, sources.passage(position, position + len(piece.key)))
             if found and (best is None or found.needed < best.needed):
                 best = found
@@ -244,18 +242,6 @@ class SpanSearch:
             return None
         needed = self._comparison.whole(piece, text, passage.start, passage.end)
         return None if needed is None else self._match((passage._replace(start=start),), needed)
-
-    def _find_exact(self, piece: QuotePiece, position: int) -> Match | None:
-        """Look for a span as it is written near a position, which is quicker than computing where exactly that is."""
-        block = self.sources.block(position)
-        text = self.sources.text(block.context)
-        start = text.find(piece.core, max(block.start - piece.sign, 0), block.end + len(piece.core))
-        end = start + len(piece.core)
-        if start < 0 or not stands_alone(text, start, end, lead=piece.lead, trail=piece.trail):
-            return None
-        if not (text.startswith(piece.trail, end) and text.endswith(piece.lead, 0, start)):
-            return None
-        return self._match((Passage(block.context, start, end),), Tolerance.EXACT)
 
     def _loses_at_edges(self, span: str, found: Match) -> bool:
         if not found.needed & (Tolerance.ELLIPSIS | Tolerance.BRACKET) or (edited := read_edits(span)) is None:

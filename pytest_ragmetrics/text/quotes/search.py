@@ -172,7 +172,7 @@ class SourceIndex:
 
     def context_at(self, position: int) -> int:
         """Return which context a position of ``key`` belongs to."""
-        return self.block(position).context
+        return self._blocks[self._block(position)].context
 
     def find(self, needle: bytes, start: int = 0, end: int | None = None) -> int:
         """Return the first position of a key in ``key[start:end]``, or -1."""
@@ -267,8 +267,9 @@ class SourceIndex:
 
     def character_at(self, position: int) -> tuple[int, int]:
         """Return the context and the offset of the character whose key has the byte at a position."""
-        context, low, high = self.block(position)
-        text, wanted = self.text(context), position - self._starts[bisect_right(self._starts, position) - 1]
+        block = self._block(position)
+        context, low, high = self._blocks[block]
+        text, wanted = self.text(context), position - self._starts[block]
         while high - low > 1:
             middle = (low + high) // 2
             before = len(comparison_key(text[low:middle]))
@@ -278,6 +279,5 @@ class SourceIndex:
                 high = middle
         return context, low
 
-    def block(self, position: int) -> Passage:
-        """Return a small piece of a context that a position of ``key`` is somewhere in."""
-        return self._blocks[bisect_right(self._starts, position) - 1]
+    def _block(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
