@@ -127,8 +127,8 @@ _AROUND, _WRAPPED = 300, 40
 _UNIT = lazily(r"(?<=\d)[\s-]?([^\W\d_]{2,4})(?![^\W_])")
 # Two units, capitals first, that differ in one letter; not KG and kg, kw and kW, which people write either way.
 _OTHER_UNIT = lazily(r"M(\w*[A-Z\u03a9\u2126]\w*) m\1|([kKMGTPE])B(\w*) \2b\3|([munp\u00b5\u03bc])(?:S \4s|M \4m)")
-# Case comes first: folding it also resolves ligatures, which are typography.
-_FLAGS = (Tolerance.CASE, Tolerance.LAYOUT, Tolerance.TYPOGRAPHY)
+# Case comes first: folding it also resolves ligatures, which are typography; to fold that resolves spaces of some width.
+_FLAGS = (Tolerance.CASE, Tolerance.TYPOGRAPHY, Tolerance.LAYOUT)
 
 
 @lru_cache(maxsize=256)
@@ -406,7 +406,6 @@ class PieceComparison:
     """What a quotation may differ in, and whether a piece of it agrees with a passage."""
 
     def __init__(self, *, casefold: bool, punctuation: bool) -> None:
-        self._casefold = casefold
         self._strict = FOLDS if casefold else FOLDS & ~Tolerance.CASE
         self._loose = self._strict | Tolerance.PUNCTUATION if punctuation else None
         #: The words between which the last quotation ran on that was refused for joining sentences or blocks.
@@ -422,10 +421,6 @@ class PieceComparison:
     def _whole(self, piece: QuotePiece, text: str, start: int, end: int) -> int | None:
         start -= piece.sign
         passage = text[max(start, 0) : end]
-        if text.startswith(piece.trail, end) and text.endswith(piece.lead, 0, max(start, 0)):
-            difference = self._plain_difference(piece.core, passage)
-            if difference is not None:
-                return difference
         if not _has_sign(piece, text, start):
             return None
 
@@ -462,23 +457,7 @@ class PieceComparison:
         """Tell whether two words with their punctuation may stand for each other."""
         return agree(one, other, self._strict) or (self._loose is not None and agree(one, other, self._loose))
 
-    def _plain_difference(self, core: str, passage: str) -> int | None:
-        """Return what differs when it is white space and case at most, which is the usual case and quick to see."""
-        if core == passage:
-            return Tolerance.EXACT
-        if self._casefold and core.lower() == passage.lower():
-            return Tolerance.CASE
-        core, passage = " ".join(core.split()), " ".join(passage.split())
-        if core == passage:
-            return Tolerance.LAYOUT
-        if self._casefold and core.lower() == passage.lower():
-            return Tolerance.LAYOUT | Tolerance.CASE
-        return None
-
     def _core(self, core: str, passage: str) -> int | None:
-        difference = self._plain_difference(core, passage)
-        if difference is not None:
-            return difference
         if agree(core, passage, self._strict):
             return _least(self._strict, partial(agree, core, passage))
         # The signs of an editor are read by themselves.
