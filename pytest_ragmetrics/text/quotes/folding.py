@@ -127,7 +127,7 @@ _AROUND, _WRAPPED = 300, 40
 _UNIT = lazily(r"(?<=\d)[\s-]?([^\W\d_]{2,4})(?![^\W_])")
 # Two units, capitals first, that differ in one letter; not KG and kg, kw and kW, which people write either way.
 _OTHER_UNIT = lazily(r"M(\w*[A-Z\u03a9\u2126]\w*) m\1|([kKMGTPE])B(\w*) \2b\3|([munp\u00b5\u03bc])(?:S \4s|M \4m)")
-# Case comes first: folding it also resolves ligatures, which are typography; to fold that resolves spaces of some width.
+# Case comes first: folding it also resolves ligatures, which are typography. To fold that also resolves spaces.
 _FLAGS = (Tolerance.CASE, Tolerance.TYPOGRAPHY, Tolerance.LAYOUT)
 
 
