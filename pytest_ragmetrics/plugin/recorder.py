@@ -99,16 +99,21 @@ class Recorder:
         self, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the records of the running test on a report of it, and redact what the report says."""
+        is_of_user = True
         if call.excinfo is not None and not self._config.getoption("fulltrace", default=False):
             from pytest_ragmetrics.plugin.tracebacks import hide_own_frames  # not at start-up
 
-            hide_own_frames(call.excinfo)
+            is_of_user = hide_own_frames(call.excinfo)
         report = yield
         if call.excinfo is not None and type(call.excinfo.value).__module__.startswith("pytest_ragmetrics"):
             # What a server or an application said may be in it.
             from pytest_ragmetrics.core.credentials import masked
+            from pytest_ragmetrics.core.errors import RagMetricsError
             from pytest_ragmetrics.text.unicode import printable_lines
 
+            is_told = isinstance(call.excinfo.value, RagMetricsError) and not isinstance(report.longrepr, str)
+            if report.failed and is_told and not is_of_user:
+                report.longrepr = call.excinfo.exconly()
             redact_failure(report, lambda text: masked(printable_lines(text)))
         self._attach(report)
         if (redact := self._redact) is not None:

@@ -19,8 +19,8 @@ _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _RUNNERS = re.compile(r"[/\\](?:_pytest|pluggy|(?:site|dist)-packages[/\\]pytest_\w+)[/\\]")
 
 
-def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> None:
-    """Take the frames of this package out of the tracebacks that pytest shows, where others of the test are left.
+def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Take the frames of this package out of the tracebacks that pytest shows; return whether others are left.
 
     An error that has none of the test, such as that of a row, is shown with those of its cause in code of the user. The
     message says what to write; ``--full-trace`` shows them.
@@ -30,7 +30,7 @@ def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> None:
         cause = error.__cause__
         kept = [] if cause is None else _of_user(cause.__traceback__)
         if cause is None or not kept:
-            return
+            return False
         error.__cause__, error.__context__ = cause.__cause__, cause.__context__
         error.__suppress_context__ = cause.__suppress_context__
     found.traceback = type(found.traceback)(_chained(kept) or found.tb)
@@ -38,6 +38,7 @@ def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> None:
     while cause is not None:
         cause.__traceback__ = _chained(_without_own(cause.__traceback__))
         cause = cause.__cause__
+    return True
 
 
 def _of_user(traceback: TracebackType | None) -> list[TracebackType]:

@@ -53,8 +53,8 @@ def test_without_a_judge_the_ways_on_are_named(run: RunPytest) -> None:
     """
     result = run(test_short=SHORT, test_fixtures=test)
     result.assert_outcomes(passed=1, failed=1, errors=2)
-    missing = "E *JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*"
-    embedder = "E *JudgeNotConfiguredError: this metric needs an embedder, *"
+    missing = "*JudgeNotConfiguredError: this metric needs a judge*_API_KEY*--rag-cassette=FILE*--rag-judge=local*"
+    embedder = "*JudgeNotConfiguredError: this metric needs an embedder, *"
     result.shows(missing, embedder, missing)
     result.stdout.no_fnmatch_line("*specs.py*")
 

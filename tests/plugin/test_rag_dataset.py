@@ -98,7 +98,7 @@ def test_each_row_is_a_test(run: RunPytest, server: FakeOpenAI) -> None:
         "FAILED test_suite.py::test_one[[]r3-relevance[]] - 1 of 2 metrics unscored",
         "FAILED test_suite.py::test_one[[]r3-faithfulness[]]*",
         "E *'faithfulness' was not scored: there are numbers_aligned; write *metrics=[[]'fai*",
-        "rag_sample is of a test per row; write @pytest.mark.rag_dataset(*",
+        "rag_sample and rag_scores are of a test per row; write @pytest.mark.rag_dataset(*",
     )
     assert sum(line.startswith("faithfulness unscored: row 'r3'") for line in result.outlines) == 1
     # Three rows of faithfulness in two requests, five of relevance, two of a table, one by another model.

@@ -182,7 +182,7 @@ def test_an_application_that_fails_fails_its_row(run: RunPytest, server: FakeOpe
         result.shows(head, pattern, head, pattern)
         assert f"E   pytest_ragmetrics.UnscoredError: {pattern[:20]}" not in result.stdout.str()
     result.shows_all(
-        "E *rag_respond must return a function from Sample to response, not str",
+        "rag_respond must return a function from Sample to response, not str",
         "row 'r0' has no response; did you write 'answr' for response[?]*",
         "row 'r0' has no response, *: override the fixture rag_respond to return a function, async or not, *",
     )

@@ -24,6 +24,11 @@ SUITE = """
     @pytest.mark.rag_dataset([ROW], metrics=["quoted_spans_alignment"])
     def test_rows(rag_scores): assert rag_scores["number_aligned"] >= 0.9
     def test_own(): assert_metric(kindness, ROW, min=0.5)
+    def test_fixture(rag_embedder): pass
+    @pytest.fixture(scope="session")
+    def rag_respond(): return lambda: "Two minutes."
+    @pytest.mark.rag_dataset([{"id": "pump", "question": "How long?"}])
+    def test_call(rag_sample): pass
 """
 SAID = {
     **dict.fromkeys(("test_evaluate", "test_rag_evaluate", "test_sample", "test_score"), "set OPENAI_API_KEY"),
@@ -31,13 +36,16 @@ SAID = {
     "test_unknown": "did you mean faithfulness?",
     "test_rows": "there is no metric 'number_aligned': did you mean numbers_aligned or names_aligned?",
     "test_own": "write await ask(Critique(definition='Is it kind?'",
+    "test_fixture": "pytest_ragmetrics.JudgeNotConfiguredError: this metric needs an embedder",
+    "test_call": "rag_respond raised TypeError: rag_respond.<locals>.<lambda>() takes 0 positional arguments",
 }
 
 
 def test_frames_of_this_package_are_hidden(run: RunPytest) -> None:
     result = run("--rag-judge=openai:m", test_it=SUITE)
-    result.assert_outcomes(failed=len(SAID))
-    _, *sections = result.stdout.str().partition("FAILURES")[2].partition("= RAG metrics")[0].split("\n_____")
+    result.assert_outcomes(failed=len(SAID) - 2, errors=2)
+    shown = result.stdout.str().replace("ERROR at setup of ", "").replace("= FAILURES", "\n= FAILURES")
+    _, *sections = shown.partition("= ERRORS")[2].partition("= RAG metrics")[0].split("\n_____")
     assert len(sections) == len(SAID)
     for section in sections:
         name = section.strip("_ ").partition(" ")[0].partition("[")[0]

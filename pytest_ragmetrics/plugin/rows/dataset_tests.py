@@ -430,7 +430,8 @@ class DatasetTests:
             return None
         respond: Respond | None = request.getfixturevalue("rag_respond")
         if respond is not None and not callable(respond):
-            raise TypeError(f"rag_respond must return a function from Sample to response, not {type(respond).__name__}")
+            said = f"rag_respond must return a function from Sample to response, not {type(respond).__name__}"
+            pytest.fail(said, pytrace=False)
         return respond
 
     def _outcome(self, job: RowJob) -> Done:
@@ -493,7 +494,8 @@ _NO_APPLICATION = (
     "response into the row"
 )
 _NO_MARKER = (
-    'rag_sample is of a test per row; write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
+    "rag_sample and rag_scores are of a test per row; "
+    'write @pytest.mark.rag_dataset("golden.jsonl", metrics=[...]) above the test'
 )
 
 
