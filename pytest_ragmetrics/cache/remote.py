@@ -222,7 +222,8 @@ def counts_line(url: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     if not (found or added or refused or problem):
         return []
     doubtful = f", {refused:,} refused (forged, unsigned or damaged)" if refused else ""
-    return [f"shared cache {shown_url(url)}: {found:,} answers found, {added:,} added{doubtful}{problem}"]
+    answers = "answer" if found == 1 else "answers"
+    return [f"shared cache {shown_url(url)}: {found:,} {answers} found, {added:,} added{doubtful}{problem}"]
 
 
 class _NoAnswerError(CacheUnavailableError):
@@ -301,7 +302,7 @@ class RemoteCache:
             for task in late:
                 task.cancel()
             if late:
-                self._failed(CacheReadOnlyError(f"{len(late):,} answers could not be written within {timeout:g} s"))
+                self._failed(CacheReadOnlyError(f"answers could not be written within {timeout:g} s: {len(late):,}"))
 
     async def aclose(self) -> None:
         """Flush, and close the connections; the next use opens them again."""

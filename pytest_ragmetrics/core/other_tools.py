@@ -113,5 +113,7 @@ class TableNames:
     def __getitem__(self, metric: object) -> NoReturn:
         """Raise ``TypeError``: in Ragas 0.1 it is the mean, later the scores of all rows."""
         if not isinstance(metric, str):
-            raise TypeError("write table.rows for the rows, each with its sample and results")
-        raise TypeError(f"write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row")
+            raise TypeError("a table has no places: write table.rows for the rows, each with its sample and results")
+        raise TypeError(
+            f"a table has no keys: write table.mean({metric!r}), or table.scores({metric!r}) for the score of every row"
+        )

@@ -456,9 +456,10 @@ def as_contexts(value: object, *, name: str = "contexts") -> tuple[str, ...]:
     for index, item in enumerate(value):
         text = _document_text(item)
         if text is None:
+            keys, to_do = (advice(item), "") if isinstance(item, Mapping) else ("", advice(item))
             raise TypeError(
-                f"{name}[{index}] is {_describe(item)}: give a str, or an object or a mapping whose page_content, "
-                f"text or content is a str{advice(item)}"
+                f"{name}[{index}] is {_describe(item)}{keys}: give a str, or an object or a mapping whose "
+                f"page_content, text or content is a str{to_do}"
             )
         texts.append(text)
     return tuple(texts)
@@ -481,7 +482,7 @@ def advice(value: object) -> str:
     """Return what to write instead of a value that is no text, where that can be told."""
     if isinstance(value, Awaitable):
         return "; await it first"
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and value:
         return f", with the keys {', '.join(map(repr, islice(value, 8)))}"[:200]
     if isinstance(first_of(value, "content"), str):
         return "; give its text, the .content"

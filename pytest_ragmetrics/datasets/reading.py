@@ -77,7 +77,7 @@ def _listed(source: Any, columns: Columns) -> Iterable[Any]:
     if is_data and isinstance(source, Iterable):
         return source
     kind = "class " + source.__name__ if isinstance(source, type) else type(source).__name__
-    raise DatasetError(f"a data set is the path of a file or a list of samples or rows, not a {kind}")
+    raise DatasetError(f"a data set is the path of a file or a list of samples or rows, not {kind}")
 
 
 def _rows_of(source: Any) -> Iterable[Any] | None:
@@ -152,7 +152,8 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
     elif _is_predicate(where):
         taken = [row for row in rows if row.sample is None or _accepts(where, row, row.sample)]
     else:
-        msg = f"where is a {type(where).__name__}: give a function of the sample, or a mapping from fields to values"
+        kind = type(where).__name__
+        msg = f"where is of type {kind}: give a function of the sample, or a mapping from fields to values"
         raise DatasetError(msg, file=file)
     if not taken:
         raise DatasetError(f"where takes none of {len(rows)} rows{_instead(where, rows)}", file=file)

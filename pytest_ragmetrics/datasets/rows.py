@@ -177,9 +177,9 @@ def sample_of(row: Mapping[str, Any], *, id: str | None = None, may_be_empty: bo
     given = row_of_theirs(row)
     values = {name: value for name, value in given.items() if value is not None or name == "retrieval_context"}
     if KNOWN.isdisjoint(given if may_be_empty else values):
-        listed = ", ".join(map(repr, values)) or "nothing"
+        listed = f", only {', '.join(map(repr, values))}"[:200] if values else ""
         hint = fields_written(values) or f"give at least one of {', '.join(_CONTENT)}"
-        raise RowError(f"has no field to score, only {listed[:200]}; {hint}")
+        raise RowError(f"has no field to score{listed}; {hint}")
     values["id"] = id
     values["metadata"] = _metadata(values)
     _take_references(values)

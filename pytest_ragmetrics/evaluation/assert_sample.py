@@ -99,8 +99,8 @@ def assert_conversation(
     held = _held_metrics(named, judge, embedder, _CONVERSATION)
     row: Any = opened(conversation) if isinstance(conversation, str) else conversation
     row = {"messages": row} if is_conversation(row) else row
-    given = row if isinstance(row, Sample) else Sample.from_mapping(row)
-    if given.metadata.get("messages") is None:
+    given = row if isinstance(row, (Sample, str)) else Sample.from_mapping(row)
+    if isinstance(given, str) or given.metadata.get("messages") is None:
         raise ValueError("assert_conversation() takes messages: a list of them, or a row with one; see assert_sample()")
     whole = any(each.metric.of_conversation for each in held)
     turns = in_turns(given, "each", contexts_from=contexts_from, whole=whole)

@@ -118,7 +118,11 @@ class Tally:
         parts = [f"{mean} over {counted(self.counted, 'row')}"]
         parts += [f"{self.failed:,} failed"] if self.failed else []
         parts += [f"{self.vacuous:,} with nothing to check"] if self.vacuous else []
-        parts += [f"{self.unscored:,} unscored, the first: {self.reason}"] if self.unscored else []
+        parts += (
+            [f"{self.unscored:,} unscored, the first: {self.reason.removeprefix(f'{metric}: ')}"]
+            if self.unscored
+            else []
+        )
         return f"  {metric}: {', '.join(parts)}"
 
 

@@ -167,7 +167,7 @@ def sentence_claims(text: str) -> tuple[str, ...]:
 
 def _verified(cited: tuple[int, ...], share: float, missing: list[str]) -> Judgement:
     ok = share >= _SUPPORTED and not missing
-    but = f", but not {', '.join(missing)}" if missing else ""
+    but = f", but not {', '.join(missing)}" if missing and share else ""
     reason = f"{share:.0%} of its words stand in the closest sentences{but}."
     return Judgement(ok=ok, reason=reason, sentences=cited if ok else ())
 
@@ -279,7 +279,7 @@ def _rated(task: Task[Any], wanted: str, given: str, *, numbers: bool = False) -
     missing = _missing(wanted, given) if numbers else ()
     top = len(task.schema()["properties"]["rating"]["enum"]) - 1
     step = min(round(share / _BEST * top), 1 if missing else top)
-    lacks = f", but not {', '.join(missing)}" if missing else ""
+    lacks = f", but not {', '.join(missing)}" if missing and share else ""
     return Rating(value=step / top, reason=f"{share:.0%} of the words are there{lacks}.")
 
 

@@ -384,10 +384,10 @@ class _Finding(NamedTuple):
 
 def _verdict(finding: _Finding, relation: str, verdicts: tuple[str, str]) -> dict[str, Any]:
     """Return a finding in the form of the task's answers, with 1-based sentence numbers."""
-    reason = f"The best of {finding.tried} passages {relation} with {finding.share:.2f}."
+    reason = f"The best passage of {finding.tried} {relation} with {finding.share:.2f}."
     if not finding.tried:
         reason = "There is no passage to hold it against."
     elif not finding.sentences:
-        reason = f"None of {finding.tried} passages {relation}: at most {finding.share:.2f}."
+        reason = f"No passage of {finding.tried} {relation}: at most {finding.share:.2f}."
     sentences = [index + 1 for index in finding.sentences]
     return {"reason": reason, "sentences": sentences, "verdict": verdicts[0 if sentences else 1]}

@@ -212,7 +212,7 @@ class ValidJSON(Metric):
             found = kind(schema, registry=import_module("jsonschema_specifications").REGISTRY).iter_errors(value)
             faults = sorted((it.json_path, it.message) for it in islice(found, _MOST_FAULTS))
         except validators.exceptions.SchemaError as error:
-            raise ValueError(f"{self.name}: the schema is none: {readable(error.message, _LONGEST_FAULT)}") from None
+            raise ValueError(f"{self.name}: the schema is invalid: {readable(error.message, _LONGEST_FAULT)}") from None
         except import_module("referencing.exceptions").Unresolvable as error:
             raise ValueError(f"{self.name}: the schema refers to {error.ref!r}, which is not in it") from None
         except RecursionError:

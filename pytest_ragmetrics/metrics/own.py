@@ -88,7 +88,8 @@ def _named(function: object, name: object) -> str:
         raise TypeError(f"metric takes a function, not {function!r:.60}; {_EXAMPLE}")
     named = getattr(function, "__name__", "") if name is None else name
     if not isinstance(named, str) or not named.strip() or (name is None and not named.isidentifier()):
-        raise TypeError(f"metric of {function!r:.60} has no name; write @metric(name='brevity')")
+        shown = getattr(function, "__name__", type(function).__name__)
+        raise TypeError(f"metric of {shown} has no name; write @metric(name='brevity')")
     return named
 
 

@@ -122,8 +122,10 @@ class RunCassette:
             return [f"{settings.cassette}: NOT written, {error}"] if cache.mode != "replay" else []
         lines = []
         if saved is not None:
+            from pytest_ragmetrics.runs.wording.figures import counted  # not at start-up
+
             state = "written" if saved.written else "unchanged"
-            counts = f"{saved.entries} answers, {saved.added} added, {saved.dropped} dropped"
+            counts = f"{counted(saved.entries, 'answer')}, {saved.added} added, {saved.dropped} dropped"
             lines = [f"{settings.cassette}: {state}, {counts}", *map(str, saved.refused)]
         names = ", ".join(key[:8] for key in edited)
         return [*lines, f"{settings.cassette}: edited replies used: {len(edited):,} ({names})"] if edited else lines

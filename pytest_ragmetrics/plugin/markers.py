@@ -24,13 +24,13 @@ def marked_judge(item: pytest.Item) -> str | None:
     given = _given(item, "rag_judge")
     if given is None:
         return None
-    problem = "it takes one spec"
+    problem = 'it takes one spec; write @pytest.mark.rag_judge("openai:MODEL")'
     if len(given) == 1 and isinstance(given[0], str):
         try:
             return str(parsed(option_of("judge"), given[0], item.config.rootpath, item.config))
         except ValueError as error:
             problem = str(error)
-    raise _wrong(item, "rag_judge", given, f'{problem}; write @pytest.mark.rag_judge("openai:MODEL")')
+    raise _wrong(item, "rag_judge", given, problem)
 
 
 def marked_votes(item: pytest.Item) -> int | None:

@@ -26,7 +26,7 @@ def write_summary(
         return
     from pytest_ragmetrics.text.unicode import printable_lines  # not at start-up
 
-    reporter.section("RAG metrics", sep="=")
+    reporter.write_sep("=", "RAG metrics")
     for line in lines:
         reporter.write_line(printable_lines(line))
 

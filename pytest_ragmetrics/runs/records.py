@@ -522,6 +522,6 @@ def read_document(file: Path) -> Document:
     try:
         document = load(Document, data)
     except CodecError as error:
-        raise DocumentError(str(error), file=file) from error
+        raise DocumentError(f"{error}; give a file that --rag-json wrote", file=file) from error
     # Earlier releases wrote only the comparisons that were made.
     return replace(document, tests=held_to_bounds(document.tests))

@@ -140,7 +140,8 @@ def check_labels(good: Sequence[bool], given: Sequence[object], clusters: Cluste
             raise ValueError(f"{len(values)} {name} for {len(good)} labels; give one for each")
     if all(good) or not any(good):
         kind = "good" if any(good) else "bad"
-        msg = f"people found all {len(good)} answers {kind}" if len(good) else "there are no labelled answers"
+        found = f"all {len(good)} answers" if len(good) > 1 else "the one answer"
+        msg = f"people found {found} {kind}" if len(good) else "there are no labelled answers"
         msg += ": agreement shows only where some are good and some are bad"
         raise ValueError(msg)
 

@@ -43,7 +43,7 @@ NO_JSON = "bad.json: not JSON: "
         (f"{CALIBRATE} --good-from=7", 2, "good_from is a label above 0, at most 1, not 7"),
         (CALIBRATE.replace("labels", "gone"), 1, "gone.jsonl"),
         (CALIBRATE.replace("labels", "sevens"), 1, "sevens.jsonl:1: field 'label': a label is a number"),
-        (CALIBRATE, 1, "people found all 1 answers good"),
+        (CALIBRATE, 1, "people found the one answer good"),
         (f"RAGMETRICS_CACHE=replay {CALIBRATE}", 1, "RAGMETRICS_CACHE=replay is for runs of pytest"),
         (f"RAGMETRICS_CONCURRENCY=none {CALIBRATE}", 2, "'--concurrency': 'none' is not a whole number of at least 1"),
         ("RAGMETRICS_JUDGE=gpt calibrate labels.jsonl --metric=faithfulness", 2, "'gpt' is not one of auto"),

@@ -46,9 +46,9 @@ def judge(scorer: WordScorer | None = None, **parameters: Any) -> NliJudge:
 
 def test_a_claim_is_supported_by_the_sentence_that_entails_it() -> None:
     first, second = verified(judge(), "Ivy climbs walls.", "Ivy climbs trees.")
-    assert first == Judgement(ok=True, sentences=(3,), reason="The best of 5 passages entails it with 0.96.")
+    assert first == Judgement(ok=True, sentences=(3,), reason="The best passage of 5 entails it with 0.96.")
     assert (second.ok, second.sentences) == (False, ())
-    assert second.reason.startswith("None of 5 passages entails it: at most 0.02")
+    assert second.reason.startswith("No passage of 5 entails it: at most 0.02")
 
 
 @pytest.mark.parametrize(

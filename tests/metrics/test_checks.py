@@ -220,7 +220,7 @@ def test_the_score_is_that_of_the_validator(value: Any, schema: Any) -> None:
 
 def test_a_schema_that_is_none() -> None:
     for schema, message in (
-        ({"type": "numeral"}, "^valid_json: the schema is none: 'numeral' is not valid"),
+        ({"type": "numeral"}, "^valid_json: the schema is invalid: 'numeral' is not valid"),
         ({"$ref": "https://example.com/price.json"}, "refers to 'https://example.com/price.json', which is not in it"),
         ({"$ref": "#/$defs/price"}, "which is not in it"),
     ):

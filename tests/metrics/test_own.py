@@ -169,7 +169,7 @@ async def waits(response: str) -> float:
         (called(lambda text: 1.0), "text is no field of a sample; there are user_input, .* and ask for a judge"),
         (called(lambda: 1.0), "metric taking takes no field of a sample"),
         (waits, "metric waits: a coroutine is for asking a judge; take the parameter ask, or write def without async"),
-        (lambda response: 1.0, r"has no name; write @metric\(name='brevity'\)"),
+        (lambda response: 1.0, r"metric of <lambda> has no name; write @metric\(name='brevity'\)"),
         (functools.partial(lambda text: 1.0, text=""), "has no name"),
         ("brevity", "metric takes a function, not 'brevity'; write @metric above def brevity"),
         (Sample, "metric takes a function, not <class"),

@@ -236,7 +236,7 @@ def test_what_is_no_conversation_is_refused(given: Any, bounds: Any, message: st
 
 def test_a_conversation_may_be_json_text() -> None:
     assert [*assert_conversation(json.dumps(PUMP[2:4]), lexical_grounding=0.0)["lexical_grounding"]] == [1]
-    with pytest.raises(TypeError, match="a row is a mapping of fields, not str"):
+    with pytest.raises(ValueError, match=r"^assert_conversation\(\) takes messages: a list of them, or a row with one"):
         assert_conversation("Rain?", lexical_grounding=0.0)
 
 

@@ -131,7 +131,7 @@ def test_every_gate_comes_to_its_end(run: RunPytest, run_once: RunPytest) -> Non
             "SKIPPED *test_ends.py:*: 1 of 4 tests of the set were skipped or not selected*",
             "faithfulness: 1 of 2 rows is unscored; a gate is over all of them",
             "  poor: row 'poor': faithfulness: retrieved_contexts is missing; *",
-            "faithfulness: 1 of 1 rows is unscored; a gate is over all of them",
+            "faithfulness: 1 of 1 row is unscored; a gate is over all of them",
             "  *: its test passed without scoring it",
             "  broken: its test was in error: *response must be a str, not int",
             "numbers_aligned pass rate 0.75 >= 0.70 (90 % interval *): inconclusive: too few rows to tell",

@@ -261,7 +261,9 @@ def test_a_cache_that_cannot_be_used_is_one_warning(
 ) -> None:
     (pytester.path / "blocked").touch()
     result = run("-W", "default", "--rag-cache-dir=blocked/cache", test_suite=SUITE, test_again=SUITE)
-    result.shows("*blocked/cache: the cache cannot be used: *; this run goes on without a local cache", passed=4, warnings=1)
+    result.shows(
+        "*blocked/cache: the cache cannot be used: *; this run goes on without a local cache", passed=4, warnings=1
+    )
     assert server.calls == 4
 
 

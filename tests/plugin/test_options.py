@@ -31,6 +31,7 @@ def test_markers_and_fixtures_are_listed(run: RunPytest) -> None:
 def test_the_report_has_a_default_name(run: RunPytest, args: list[str]) -> None:
     result = run(*args, test_it=TEST)
     result.shows(f"{result.folder / 'rag-report.html'}: written", passed=1)
+    result.stdout.fnmatch_lines(["=* RAG metrics =*", "metric *"], consecutive=True)
     assert "open the valve slowly" in result.text("rag-report.html")
     hint = "name one, such as rag-report.html; --rag-report without a file goes behind the test paths"
     run("--rag-report", ".").refused(f"ERROR: --rag-report: '.' is not a *.html file: {hint}")

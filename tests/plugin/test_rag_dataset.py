@@ -162,7 +162,7 @@ WRONG = {
     "rag_gate('numbers_aligned', mean=50)": "mean=50 is outside of the scale of numbers_aligned, 0 to 1: write 0.5,*",
     "rag_gate('numbers_aligned')": "give one of mean= and rate=; write *",
     "rag_gate('faithfulness', mena=0.5)": "it knows no mena; write *",
-    "rag_judge('gpt-5')": "'gpt-5' is not one of auto, local, *; write @pytest.mark.rag_judge(*",
+    "rag_judge('gpt-5')": "'gpt-5' is not one of auto, local, *; write openai:gpt-5",
     "rag_votes(0)": "it takes one whole number from 1 on; write @pytest.mark.rag_votes(3)",
 }
 WRONG_SUITE = """

@@ -383,7 +383,7 @@ def test_a_table_with_unscored_rows_is_corrected_only_on_purpose() -> None:
     with pytest.raises(UnscoredError, match=r"1 of 3 rows is unscored; skip_unscored=True leaves them out"):
         run.corrected_mean("written", calibration=RATES)
     assert run.corrected_mean("written", calibration=RATES, skip_unscored=True).n == 2
-    with pytest.raises(UnscoredError, match="1 of 1 rows is unscored"):
+    with pytest.raises(UnscoredError, match="1 of 1 row is unscored"):
         table([None]).corrected_mean("written", calibration=RATES, skip_unscored=True)
     with pytest.raises(KeyError, match="'other' was not evaluated"):
         run.corrected_mean("other")

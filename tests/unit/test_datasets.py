@@ -258,7 +258,7 @@ NO_DATA += [(Case, "class Case"), (SimpleNamespace(to_pandas=list), "SimpleNames
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        *((it, f"a data set is the path of a file or a list of samples or rows, not a {kind}") for it, kind in NO_DATA),
+        *((it, f"a data set is the path of a file or a list of samples or rows, not {kind}") for it, kind in NO_DATA),
         ([], "there are no rows: give at least one"),
         (SimpleNamespace(samples=[]), "there are no rows"),
         ({"question": "Why?"}, "no list of rows"),
@@ -277,7 +277,7 @@ def test_what_is_no_data_set_says_what_one_is(source: Any, expected: str) -> Non
         (Case, "a row is a Sample or a mapping, not type"),
         (SimpleNamespace(model_dump=lambda: 7), "a row is a Sample or a mapping, not SimpleNamespace"),
         ({1: "Why?"}, "the names of fields must be texts"),
-        ({}, "has no field to score, only nothing; give at least one of user_input, response, "),
+        ({}, "has no field to score; give at least one of user_input, response, "),
     ],
 )
 def test_a_broken_row_of_a_list_harms_no_other(row: Any, expected: str) -> None:
@@ -404,8 +404,11 @@ async def wanted(sample: Sample) -> bool:
     [
         ({"limit": 0}, "limit is 0: give the number of rows to take, at least 1"),
         *(({"limit": limit}, f"limit is {limit!r}: ") for limit in (-1, True, "3")),
-        ({"where": "lang == 'de'"}, "where is a str: give a function of the sample, or a mapping from fields to valu"),
-        ({"where": wanted}, "where is a function: give a function of the sample"),
+        (
+            {"where": "lang == 'de'"},
+            "where is of type str: give a function of the sample, or a mapping from fields to valu",
+        ),
+        ({"where": wanted}, "where is of type function: give a function of the sample"),
         ({"where": {"language": "de"}}, "where asks for the field 'language', which no row has"),
         ({"where": {"lang": "it"}}, "where takes none of 3 rows; lang is 'en', 'de', 'fr'"),
         ({"where": lambda sample: False}, "where takes none of 3 rows"),

@@ -151,7 +151,11 @@ UNAWAITED.close()
         ([{"answer": 3}], [Length()], r"samples\[0\]: field 'answer': response must be a str, not int"),
         ([{"answr": "Yes."}], [Length()], r"samples\[0\]: has no field to score, only 'answr'; did you write 'ans"),
         ([{"answer": MESSAGE}], [Length()], "must be a str, not AIMessage; give its text, the .content"),
-        ([{"answer": "Yes.", "contexts": [{"txt": "a"}]}], [Length()], "or content is a str, with the keys 'txt'"),
+        (
+            [{"answer": "Yes.", "contexts": [{"txt": "a"}]}],
+            [Length()],
+            r"contexts\[0\] is of type dict, with the keys 'txt': give a str, ",
+        ),
         (UNAWAITED, [Length()], "samples must be a list of samples or rows, not a coroutine: await it first"),
         ([{"answer": UNAWAITED}], [Length()], "response must be a str, not coroutine; await it first"),
         ([{"contexts": UNAWAITED}], [Length()], "a document or a list of them, not coroutine; await it first"),

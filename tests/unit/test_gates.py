@@ -95,7 +95,7 @@ def test_a_percentile_is_a_share_up_to_a_bound() -> None:
         ),
         (("a",), {"p50": 2, "p95": 3}, "p50= is a bound by itself, and takes no p95="),
         (("a",), {"p95": 2, "regression": True}, "p95= is a bound by itself, and takes no regression="),
-        (("faithfulness",), {"p95": 0.5}, "higher scores of faithfulness are the good ones; write min="),
+        (("faithfulness",), {"p95": 0.5}, "a percentile such as p95= is for metrics whose lower scores are better, "),
         (("a",), {"regression": False}, "give one of mean= and rate="),
         (("a",), {"regression": "yes"}, "regression='yes' is neither True nor False; write @pytest.mark.rag_gate"),
         (("a",), {"regression": True, "mean": 0.5}, "takes no mean=; write @pytest.mark.rag_gate"),

@@ -226,10 +226,12 @@ def test_other_names_that_are_missing() -> None:
 
 def test_a_table_is_no_mapping() -> None:
     table: Any = evaluate([ROW], ["lexical_grounding"])
-    with pytest.raises(TypeError, match=r"^write table.mean\('lexical_grounding'\), or table.scores\("):
+    with pytest.raises(
+        TypeError, match=r"^a table has no keys: write table.mean\('lexical_grounding'\), or table.scores\("
+    ):
         table["lexical_grounding"]
     for loop in (lambda: table[0], lambda: list(table)):
-        with pytest.raises(TypeError, match=r"^write table\.rows for the rows"):
+        with pytest.raises(TypeError, match=r"^a table has no places: write table\.rows for the rows"):
             loop()
     assert copy.copy(table) == pickle.loads(pickle.dumps(table)) == table
 

@@ -179,7 +179,7 @@ def test_scores_are_taken_in_any_form_of_one_metric() -> None:
             assert_mean(results, 0.5)
     with pytest.raises(KeyError, match="'c' was not evaluated; there are a, b"):
         assert_mean(evaluation, 0.5, metric="c")
-    with pytest.raises(UnscoredError, match="c: 1 of 1 rows is unscored"):
+    with pytest.raises(UnscoredError, match="c: 1 of 1 row is unscored"):
         assert_mean(rows, 0.5, metric="c")
 
 
@@ -198,7 +198,7 @@ def test_rows_without_a_score_are_named() -> None:
     with pytest.raises(UnscoredError, match=r"\.\.\. and 3 more"):
         assert_mean([0.5, *[None] * 13], 0.5)
     for nothing in ([], [None], table([]), table([None])):
-        with pytest.raises(UnscoredError, match=r"there are no rows|1 of 1 rows is unscored"):
+        with pytest.raises(UnscoredError, match=r"there are no rows|1 of 1 row is unscored"):
             assert_mean(nothing, 0.0, skip_unscored=True)
 
 

@@ -53,7 +53,7 @@ def test_a_mean_needs_a_score_of_every_row() -> None:
     with pytest.raises(UnscoredError, match="relevance: there are no rows"):
         NOTHING.mean("relevance")
     unscored = Evaluation(metrics=METRICS, rows=(row("a", unscored={"relevance": "broken"}),))
-    with pytest.raises(UnscoredError, match="1 of 1 rows is unscored\n  a: broken"):
+    with pytest.raises(UnscoredError, match="1 of 1 row is unscored\n  a: broken"):
         unscored.mean("relevance", skip_unscored=True)
     # The figures are over the others.
     assert TABLE.stats()["faithfulness"] == Stats(n=4, unscored=1, mean=0.75, min=0.5, max=1.0, std=0.25)

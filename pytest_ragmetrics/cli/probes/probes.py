@@ -16,7 +16,7 @@ from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges.suspicion import suspicious_signs
 from pytest_ragmetrics.judges.tasks import JudgeRefusal, ListClaims, RateRelevance, Task, VerifyClaims
 from pytest_ragmetrics.judges.transports.values import JudgeOutageError, JudgeUnavailableError
-from pytest_ragmetrics.runs.wording.figures import readable
+from pytest_ragmetrics.runs.wording.figures import counted, readable
 from pytest_ragmetrics.stats.intervals import Interval, mean_interval
 from pytest_ragmetrics.text.unicode import caseless
 
@@ -329,8 +329,8 @@ def figure_lines(figures: ProbeFigures) -> Iterator[str]:
     usage = figures.usage
     tokens = f"{usage.prompt_tokens:,} prompt and {usage.completion_tokens:,} completion tokens"
     cost = f", {usage.cost:.4f} dollars" if usage.cost else ""
-    counts = f"{len(figures.outcomes)} probes, {len(figures.unscored)} unscored"
-    yield f"{figures.judge}: {counts}; {usage.calls} calls, {tokens}{cost}"
+    counts = f"{counted(len(figures.outcomes), 'probe')}, {len(figures.unscored)} unscored"
+    yield f"{figures.judge}: {counts}; {counted(usage.calls, 'call')}, {tokens}{cost}"
     if figures.plain:
         yield from ("", f"accuracy    {figures.accuracy}; whoever always says the same reaches 0.50")
         for kind, rate in _grouped(figures.plain, "kind").items():

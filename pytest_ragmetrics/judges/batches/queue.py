@@ -133,7 +133,8 @@ class BatchQueue:
         lines = []
         for batch in self._ledger:
             state = self._seen.get(batch.name) or ("ended" if batch.ended else "submitted" if batch.ids else "unknown")
-            lines.append(f"batch {batch.shown}: {batch.judge}, {len(batch.keys):,} requests, {state}")
+            requests = "1 request" if len(batch.keys) == 1 else f"{len(batch.keys):,} requests"
+            lines.append(f"batch {batch.shown}: {batch.judge}, {requests}, {state}")
         if any(not batch.ended for batch in self._ledger):
             lines.append("collect them later with --rag-batch=collect and the same cache folder")
         return lines

@@ -290,7 +290,7 @@ def gate_among(
     decided, where it can and does not say otherwise. ``run_alpha`` is that of a regression gate which does not say it.
     ``p95=2.0`` is ``rate=0.95, max=2.0``: the 95th percentile is at most 2.0 where 95 % of the scores are.
     """
-    named = _without_quantile(named)
+    asked, named = named, _without_quantile(named)
     unknown = sorted(named.keys() - _TAKEN)
     metrics = [*given, *(named[name] for name in ("metric",) if name in named)]
     if unknown or len(metrics) != 1 or not isinstance(metrics[0], str) or not metrics[0].strip():
@@ -301,6 +301,9 @@ def gate_among(
     vacuous = named.get("vacuous") is not None and check_vacuous(named["vacuous"]) == "count"
     name, known = _known(metrics[0].strip(), listed)
     better, scale, unit = (known.better, known.scale, known.score_unit) if known else (None, None, "")
+    if named is not asked and better == "higher":
+        msg = f"a percentile such as p95= is for metrics whose lower scores are better, such as latency, not for {name}"
+        raise ValueError(f"{msg}; write {_EXAMPLES}")
     stops = _stops(name, listed, named, stops=stops, bounded=known_scale(scale) is not None)
     if named.get("all_pass") and "rate" not in figures:
         raise ValueError(f"all_pass=True goes with rate= and the score that each answer reaches; write {_EVERY}")

@@ -86,7 +86,7 @@ class Scores(Mapping[str, MetricResult]):
         return f"{type(self).__name__}({self._outcomes!r})"
 
     def _unscored(self, metric: str) -> str:
-        there = f"there are {', '.join(self._outcomes)}" if self._outcomes else "the marker names none"
+        there = f"there are {', '.join(self._outcomes)}" if self._outcomes else "the marker names no metric"
         try:
             metric_named(metric)
         except ValueError as error:

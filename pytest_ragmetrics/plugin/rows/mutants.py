@@ -314,7 +314,7 @@ class MutationReport:
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Show the table, the survivors, and what was not tried."""
-        terminalreporter.section("RAG mutants", sep="=")
+        terminalreporter.write_sep("=", "RAG mutants")
         for line in (*self._lines(exitstatus), *filter(None, [self._shortfall])):
             terminalreporter.write_line(printable_lines(line))
 

@@ -348,7 +348,7 @@ def explain_unscored(
     metric: str, total: int, unscored: Sequence[ScoredRow], *, hint: str = "; skip_unscored=True leaves them out"
 ) -> list[str]:
     """Return the lines that say which rows of a set have no score, by name and reason, so that no figure is given."""
-    of_all = f"{len(unscored)} of {total} rows {agreeing(len(unscored), 'is')} unscored"
+    of_all = f"{len(unscored)} of {counted(total, 'row')} {agreeing(len(unscored), 'is')} unscored"
     lines = [f"{printable(metric)}: {of_all}{hint}"]
     lines += [f"  {named(row.name)}: {readable(row.reason or '')}" for row in unscored[:SHOWN]]
     return lines + and_more(len(unscored))
