@@ -111,8 +111,8 @@ class StringPresence(ExactMatch):
     def _compare(self, response: str, reference: str) -> MetricResult:
         found = reference in response
         if not found and reference.casefold() in response.casefold():
-            return self._result(response, ok=False, reason=f'"{reference}" stands in it in another case')
-        return self._result(response, ok=found, reason=f'"{reference}" stands {"" if found else "not "}in it')
+            return self._result(response, ok=False, reason=f'"{reference}" is in it in another case')
+        return self._result(response, ok=found, reason=f'"{reference}" is {"" if found else "not "}in it')
 
 
 assert_string_present = asserting(StringPresence, min=1.0, example='"The capital is Oslo.", "Oslo"')

@@ -34,10 +34,13 @@ def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> bool:
         error.__cause__, error.__context__ = cause.__cause__, cause.__context__
         error.__suppress_context__ = cause.__suppress_context__
     found.traceback = type(found.traceback)(_chained(kept) or found.tb)
-    cause = found.value.__cause__
-    while cause is not None:
-        cause.__traceback__ = _chained(_without_own(cause.__traceback__))
-        cause = cause.__cause__
+    error = found.value
+    while (cause := error.__cause__) is not None:
+        kept = _without_own(cause.__traceback__)
+        if cause.__traceback__ is not None and not kept:
+            error.__cause__ = cause.__cause__  # raised here, and the message says what it was
+        else:
+            cause.__traceback__, error = _chained(kept), cause
     return True
 
 
