@@ -90,7 +90,7 @@ def difference(old: Sequence[str], new: Sequence[str], names: tuple[str, str]) -
         else:
             lines[at] = _shown(lines[at])
             at += 1
-    return lines if len(lines) <= _LINES else [*lines[:_LINES], f"... and {len(lines) - _LINES} lines more"]
+    return lines if len(lines) <= _LINES + 1 else [*lines[:_LINES], f"... and {len(lines) - _LINES} lines more"]
 
 
 def _around_change(old: str, new: str) -> tuple[str, str]:

@@ -101,7 +101,7 @@ def read_cells(cells: Mapping[str, Any]) -> tuple[dict[str, Any], RowError | Non
 
 def _misfit(cells: list[str], header: Sequence[str]) -> str | None:
     """Return why cells are no row under the header."""
-    counted = f"has {len(cells)} cells, the header {len(header)}"
+    counted = f"has {len(cells)} {'cell' if len(cells) == 1 else 'cells'}, the header {len(header)}"
     if len(cells) < len(header):
         return f"{counted}: write one for each field, an empty one for a missing value"
     if any(cells[len(header) :]):

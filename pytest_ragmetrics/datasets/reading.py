@@ -156,7 +156,7 @@ def selected(rows: Sequence[DatasetRow], *, where: Where | None, limit: int | No
         msg = f"where is of type {kind}: give a function of the sample, or a mapping from fields to values"
         raise DatasetError(msg, file=file)
     if not taken:
-        raise DatasetError(f"where takes none of {len(rows)} rows{_instead(where, rows)}", file=file)
+        raise DatasetError(f"where takes no row of {len(rows)}{_instead(where, rows)}", file=file)
     return tuple(taken[:limit])
 
 

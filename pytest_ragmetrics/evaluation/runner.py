@@ -363,5 +363,5 @@ class GivesUp:
         """Raise ``JudgeError`` if no row could be judged because of the judge."""
         first = self._first_failure
         if first is not None and not self._judged:
-            msg = f"the judge answered none of {self._failures} scorings; the first failed with: {first}"
+            msg = f"the judge gave no score of {self._failures}; the first failed with: {first}"
             raise JudgeError(msg) from first

@@ -349,7 +349,7 @@ def test_files_have_the_rows_of_data_sets(tmp_path: Path, monkeypatch: pytest.Mo
         ("a.jsonl", b'{"response": "x"}\n\n[1]\n{"answer": 4}', {3: "a row is an object", 4: "field 'answer'"}),
         ("a.jsonl", b'{"x": 1}', {1: "has no field to score"}),
         ("a.jsonl", b'{"response": "\xff"}\n{"response": "x"}', {1: "byte 0xff is not UTF-8"}),
-        ("a.csv", b"response,id\nx,1\n\xff,2\nz\n", {3: "a byte is not UTF-8", 4: "has 1 cells, the header 2"}),
+        ("a.csv", b"response,id\nx,1\n\xff,2\nz\n", {3: "a byte is not UTF-8", 4: "has 1 cell, the header 2"}),
         ("a.csv", b'\xef\xbb\xbfresponse;contexts\n"a\nb";"[""c"", 1]"\n', {2: "retrieved_contexts"}),
     ],
 )  # fmt: skip

@@ -141,7 +141,7 @@ def test_lower_scores_may_be_the_better_ones() -> None:
     ("data", "arguments", "error", "said"),
     [
         (rows(("a", 1), ("b", 0)), {}, UnscoredError, "written: none of 2 labelled rows has a score; the first: .*c"),
-        (CLEAR, {"label_scale": LabelScale(field="Label")}, DatasetError, "none of 8 rows has a label in the field 'L"),
+        (CLEAR, {"label_scale": LabelScale(field="Label")}, DatasetError, "no row of 8 has a label in the field 'L"),
         (CLEAR, {"group_field": "source"}, DatasetError, "no labelled row has the field 'source', which is to name"),
         ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),
         (CLEAR, {"threshold": 50}, ValueError, "threshold=50 is outside of the scale of written, 0 to 1: write 0.5,"),

@@ -410,8 +410,8 @@ async def wanted(sample: Sample) -> bool:
         ),
         ({"where": wanted}, "where is of type function: give a function of the sample"),
         ({"where": {"language": "de"}}, "where asks for the field 'language', which no row has"),
-        ({"where": {"lang": "it"}}, "where takes none of 3 rows; lang is 'en', 'de', 'fr'"),
-        ({"where": lambda sample: False}, "where takes none of 3 rows"),
+        ({"where": {"lang": "it"}}, "where takes no row of 3; lang is 'en', 'de', 'fr'"),
+        ({"where": lambda sample: False}, "where takes no row of 3"),
         ({"where": lambda sample: sample.metadata["x"]}, "row a: where raised KeyError: \"'x'\""),
     ],
 )

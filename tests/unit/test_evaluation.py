@@ -277,7 +277,7 @@ def test_a_judge_without_credit_is_asked_no_more(server: FakeOpenAI, tmp_path: P
 def test_a_judge_that_is_out_of_order_is_given_up(server: FakeOpenAI, reply: Reply) -> None:
     """After as many failures as requests in flight, so that not every row is tried for minutes."""
     server.answer = lambda body: reply
-    with pytest.raises(JudgeError, match=r"the judge answered none of [34] scorings; the first failed with: openai:"):
+    with pytest.raises(JudgeError, match=r"the judge gave no score of [34]; the first failed with: openai:"):
         evaluate(numbered(300), ["relevance"], concurrency=3)
     # Six attempts each, of those whose failures were counted and of those that came in their place.
     assert server.calls <= 6 * 6
@@ -289,7 +289,7 @@ def test_a_judge_that_refuses_rows_is_not_given_up(server: FakeOpenAI, refusal: 
     table = evaluate([*numbered(9), ROWS[0]], ["relevance"], concurrency=2)
     assert table.scores("relevance") == [None] * 9 + [1.0]
     assert re.search("Bad request|content filter", table.rows[5].unscored["relevance"])
-    with pytest.raises(JudgeError, match=r"answered none of 9 scorings; the first failed with: openai:"):
+    with pytest.raises(JudgeError, match=r"gave no score of 9; the first failed with: openai:"):
         evaluate(numbered(9), ["relevance"], concurrency=2)
 
 

@@ -84,7 +84,7 @@ def calibrate(
     if not dataset:
         raise DatasetError("it has marks of findings and no labelled answer: ragmetrics calibrate says what they show")
     if not labelled:
-        msg = f"none of {len(dataset)} rows has a label in the field {scale.field!r}; name the field of the labels"
+        msg = f"no row of {len(dataset)} has a label in the field {scale.field!r}; name the field of the labels"
         raise DatasetError(msg, file=dataset[0].file)
     if group_field not in (None, *GROUP_FIELDS) and not any(group_of(sample, group_field) for sample in samples):
         msg = f"no labelled row has the field {group_field!r}, which is to name its group"
