@@ -111,7 +111,8 @@ def _measured(arguments: Arguments) -> Calibration:
     try:
         scale = LabelScale(field=arguments.label_field, low=low, high=high, good_from=arguments.good_from)
     except ValueError as error:
-        raise ArgumentError(str(error)) from error
+        # It begins with the name of the parameter.
+        raise ArgumentError(f"--{str(error).replace('_', '-', 1)}") from error
     if arguments.json is not None and arguments.json.resolve() == arguments.file.resolve():
         raise ArgumentError("--json would replace the labelled answers: name another file")
     names = "judge embedder threshold group_field limit columns seed vacuous fresh"

@@ -390,6 +390,9 @@ class Evaluation(TableNames):
             +0.50  0.50 -> 1.00  c
           unchanged: 2
         """
+        if not isinstance(other, Evaluation):
+            kind = type(other).__name__
+            raise TypeError(f"compare() takes an earlier Evaluation, not {kind}; assert_not_worse() reads files")
         here, there = compared_records(self), EarlierRun(records=compared_records(other))
         kept = self.vacuous if vacuous is None else vacuous
         return compare_tables(here, there, confidence=confidence, vacuous=kept, clusters=cluster_rule())

@@ -71,8 +71,9 @@ def check_metrics(value: T) -> T:
     Traceback (most recent call last):
     TypeError: metrics must be a list of metrics or of their names, not int
     """
-    if not isinstance(value, Iterable) or isinstance(value, type):
-        raise TypeError(f"metrics must be a list of metrics or of their names, not {type(value).__name__}")
+    if not isinstance(value, Iterable) or isinstance(value, (str, type)):
+        right = f": write [{value!r}]" if isinstance(value, str) else ""
+        raise TypeError(f"metrics must be a list of metrics or of their names, not {type(value).__name__}{right}")
     return value
 
 

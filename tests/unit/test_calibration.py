@@ -140,7 +140,7 @@ def test_lower_scores_may_be_the_better_ones() -> None:
 @pytest.mark.parametrize(
     ("data", "arguments", "error", "said"),
     [
-        (rows(("a", 1), ("b", 0)), {}, UnscoredError, "written: none of 2 labelled rows has a score; the first: .*c"),
+        (rows(("a", 1), ("b", 0)), {}, UnscoredError, "written: no labelled row of 2 has a score; the first: .*c"),
         (CLEAR, {"label_scale": LabelScale(field="Label")}, DatasetError, "no row of 8 has a label in the field 'L"),
         (CLEAR, {"group_field": "source"}, DatasetError, "no labelled row has the field 'source', which is to name"),
         ([*CLEAR, {"response": 5, "label": 1}], {}, DatasetError, "response must be a str"),

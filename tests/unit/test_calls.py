@@ -101,10 +101,20 @@ async def _rating(response: str, ask: Any) -> Any:
         ),
         (lambda: RAG.load_scores(["a"]), TypeError, "not '?list'?$"),
         (lambda: RAG.evaluate([ROW], 5), TypeError, "^metrics must be a list of metrics or of their names, not int$"),
+        (
+            lambda: RAG.scorer("faithfulness"),
+            TypeError,
+            r"metrics or of their names, not str: write \['faithfulness'\]$",
+        ),
+        (
+            lambda: RAG.evaluate([ROW], [QUOTES]).compare("old.json"),
+            TypeError,
+            r"^compare\(\) takes an earlier Evaluation, not str;",
+        ),
         (lambda: RAG.rag_calibrated("faithfulness", [], 0.6, label_scale=5), ValueError, r"such as \(0, 1\), not 5$"),
         (lambda: RAG.assert_criteria(ROW, definition=5, min=1), TypeError, "^definition must be a text, not int$"),
         (lambda: RAG.assert_bleu("a", "b", min=0, kwargs=5), TypeError, "^kwargs must map the names"),
-        (lambda: METRICS.RagasScore(metrics="ab"), TypeError, "^ragas_score takes metrics, not 'a': write RagasScore"),
+        (lambda: METRICS.RagasScore(metrics=["ab"]), TypeError, "^ragas_score takes metrics, not 'ab': write Ragas"),
         (lambda: METRICS.ragas_score([5, 6]), TypeError, "^ragas_score: 5 is no result: give results"),
         # Names that there are not.
         (lambda: RAG.assert_faithfull, AttributeError, r"did you mean assert_faithful\?$"),

@@ -101,7 +101,7 @@ def calibrate(
             unscored.append((name, row.unscored.get(chosen.name, "it was not scored")))
     if not scored:
         reason = unscored[0][1]
-        raise UnscoredError(f"{chosen.name}: none of {len(labelled)} labelled rows has a score; the first: {reason}")
+        raise UnscoredError(f"{chosen.name}: no labelled row of {len(labelled)} has a score; the first: {reason}")
     found = score_set(scored, counts)
     if not found.counted:
         raise UnscoredError(explain_vacuous(chosen.name, len(found.vacuous)))
