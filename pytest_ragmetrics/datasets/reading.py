@@ -17,6 +17,7 @@ from typing import Any
 from pytest_ragmetrics.core.credentials import masked
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.files import absolute, read_data
+from pytest_ragmetrics.core.running import innermost
 from pytest_ragmetrics.core.sample import FIELDS, Sample, advice
 from pytest_ragmetrics.datasets.csv import read_cells, read_csv
 from pytest_ragmetrics.datasets.json import read_json, read_jsonl
@@ -215,7 +216,8 @@ def read_file(path: Path, file: str, columns: Columns) -> Sequence[Raw]:
     try:
         data = read_data(path, packed=name.endswith(".gz"))
     except FileNotFoundError as error:
-        msg = "there is no such file; in rag_dataset and rag_evaluate a path starts at the folder of the test file"
+        hint = "in rag_dataset and rag_evaluate a path starts at the folder of the test file"
+        msg = f"there is no such file; {hint}" if innermost() else "there is no such file"
         raise DatasetError(msg, file=file) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DatasetError(f"ends in .gz and cannot be unpacked: {error}", file=file) from error

@@ -96,7 +96,7 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
         "negation     1         0/1           0/1         1/1  1/1",
         "refusal      2         2/2           0/2           -  2/2",
         "no verdict: 4 mutants, ValueError: no words",
-        "not mutated: 2 tests, failed or skipped as they are",
+        "not mutated: 2 tests, failed or skipped with the answer as it is",
         "not mutated: 1 test, no such fault can be planted",
         "not mutated: 1 test, of conversations",
         passed=11,

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.errors import DatasetError
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.datasets import DatasetRow, read_dataset
@@ -221,7 +222,7 @@ def test_a_file_that_holds_no_rows_says_what_to_write(read: Read, name: str, tex
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("none.jsonl", r".*/none\.jsonl: there is no such file; in rag_dataset and rag_evaluate a path starts"),
+        ("none.jsonl", r".*/none\.jsonl: there is no such file$"),
         (Path("folder.json"), r"folder\.json: cannot be read: "),
         ("\0.json", ".*cannot be read: "),
         # Who hands over the text itself reads a message of one line.
@@ -240,6 +241,17 @@ def test_a_file_that_is_not_there_is_named(
         read_dataset(source, base=tmp_path)
     assert len(str(caught.value)) < 1000
     assert str(caught.value).isprintable()
+
+
+def test_in_a_test_a_missing_file_is_told_where_paths_start(tmp_path: Path) -> None:
+    running.enter("a session")
+    try:
+        with pytest.raises(
+            DatasetError, match="no such file; in rag_dataset and rag_evaluate a path starts at the fold"
+        ):
+            read_dataset("none.jsonl", base=tmp_path)
+    finally:
+        running.leave("a session")
 
 
 def test_csv_has_a_header(read: Read) -> None:

@@ -33,7 +33,7 @@ from pytest_ragmetrics.text.unicode import printable_lines, shortened
 
 # Why tests are not run again.
 _TALK = "of conversations"
-_FAILED = "failed or skipped as they are"
+_FAILED = "failed or skipped with the answer as it is"
 _CLAIMLESS = "no such fault can be planted"
 _LATE = "the run ended before"
 # Characters of a reason and of a function, and how many reasons are shown.
