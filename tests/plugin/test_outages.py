@@ -58,7 +58,7 @@ def test_a_bad_answer_costs_one_score_and_is_not_kept(run: RunPytest, server: Fa
 @pytest.mark.parametrize(
     ("reply", "option", "reason", "at_most"),
     [
-        (rate_limited(), "retries=2", "JudgeError: * none of 10 *asked too fast, after 2 retries*--rag-conc*", 30),
+        (rate_limited(), "retries=2", "JudgeError: * no score of 10; *asked too fast, after 2 retries*--rag-conc*", 30),
         # One more may have begun before the first was read.
         (out_of_quota(), "concurrency=1", "the account has no credit left (You exceeded your current quota*", 2),
     ],
