@@ -37,8 +37,9 @@ def hide_own_frames(found: pytest.ExceptionInfo[BaseException]) -> bool:
     error = found.value
     while (cause := error.__cause__) is not None:
         kept = _without_own(cause.__traceback__)
-        if cause.__traceback__ is not None and not kept:
-            error.__cause__ = cause.__cause__  # raised here, and the message says what it was
+        is_own = cause.__traceback__ is not None or type(cause).__module__.startswith("pytest_ragmetrics")
+        if is_own and not kept:
+            error.__cause__ = cause.__cause__  # made here, and the message says what it was
         else:
             cause.__traceback__, error = _chained(kept), cause
     return True

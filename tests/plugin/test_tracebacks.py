@@ -19,6 +19,7 @@ SUITE = """
     def test_sample(): assert_sample(ROW, faithfulness=0.8)
     def test_score(): assert Faithfulness().score(response=FALSE, retrieved_contexts=[SOURCE]) >= 0.8
     def test_calibrated(): rag_calibrated("faithfulness", "labels.jsonl", min_kappa=0.6)
+    def test_labels(): rag_calibrated("faithfulness", [{**ROW, "label": 1}] * 2, min_kappa=0.6)
     def test_rag_file(rag_evaluate): rag_evaluate("labels.jsonl", ["faithfulness"])
     def test_unknown(): evaluate([ROW], ["faithfullness"])
     @pytest.mark.rag_dataset([ROW], metrics=["quoted_spans_alignment"])
@@ -33,6 +34,7 @@ SUITE = """
 SAID = {
     **dict.fromkeys(("test_evaluate", "test_rag_evaluate", "test_sample", "test_score"), "set OPENAI_API_KEY"),
     **dict.fromkeys(("test_calibrated", "test_rag_file"), "labels.jsonl: there is no such file"),
+    "test_labels": "the id 'pump' is already used in rows[0]: give each row its own, or none",
     "test_unknown": "did you mean faithfulness?",
     "test_rows": "there is no metric 'number_aligned': did you mean numbers_aligned or names_aligned?",
     "test_own": "write await ask(Critique(definition='Is it kind?'",
