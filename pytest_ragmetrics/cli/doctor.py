@@ -22,7 +22,6 @@ from pytest_ragmetrics.cache.folder import FOLDER
 from pytest_ragmetrics.cache.remote import backend_of, check_cache_url, is_sound, is_written, shown_url
 from pytest_ragmetrics.cli.cache import folder_findings
 from pytest_ragmetrics.cli.command import (
-    A_FOLDER,
     JUDGES,
     PATH,
     Arguments,
@@ -317,7 +316,7 @@ def cassette_checks(project: Project) -> Iterator[Check]:
 @judge_option(help=f"{JUDGES} ({_OWN})")
 @embedder_option(help=f"checked if named ({_OWN})")
 @option("--cassette FILE", PATH, f"the recorded answers ({_OWN})")
-@option("--dir DIR", A_FOLDER, f"the folder of the cache ({_OWN})", name="cache_dir")
+@option("--dir DIR", PATH, f"the folder of the cache ({_OWN})", name="cache_dir")
 @option("--json", help="print JSON: version, ok, and checks with topic, ok, text and to_do")
 def run(arguments: Arguments) -> CommandResult:
     """Check keys, settings, judge and caches, with one request; exit with 1 if something is wrong."""
