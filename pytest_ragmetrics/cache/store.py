@@ -440,6 +440,7 @@ class _ReadOnly:
     """What is read of a database that cannot be changed, which diskcache does when it opens one."""
 
     def __init__(self, database: Path) -> None:
+        self._folder = database.parent
         self._connection = files.read_only(database)
         self._sql = self._connection.execute
         self.close = self._connection.close
@@ -449,7 +450,7 @@ class _ReadOnly:
         return (None, "") if row is None else (_checked(*row[1:5]), row[5])
 
     def transact(self) -> NoReturn:
-        raise PermissionError("it is read-only")
+        raise CacheUnavailableError(f"{self._folder}: the cache is read-only")
 
     def __iter__(self) -> Iterator[str]:
         for key, raw in self._sql("SELECT key, raw FROM Cache"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -375,9 +376,12 @@ class RunReport:
         session, rows = self._session, self._settings.blame_rows
         self._unblamed = ""
         try:
-            with context.changed(private=session):
+            # pytest shows the warnings of tests, and none of what runs behind them.
+            with warnings.catch_warnings(record=True) as caught, context.changed(private=session):
+                warnings.simplefilter("always", UserWarning)
                 loop.run(blame_worse(comparison, session, found, way=session.way_of, rows=rows))
         finally:
+            self._warnings += [str(it.message) for it in caught if it.category is UserWarning]
             if session.recorder.redacts():
                 judged = {key: it for key, it in found.items() if it.part == "judge"}
                 found |= {key: replace(it, part="unknown", reason=_REDACTED) for key, it in judged.items()}
@@ -405,8 +409,8 @@ class RunReport:
                 notes = [note.replace(str(path), portable(path, self._root)) for note in notes]
         document = self.collector.document(exit_status, self._shown(), notes)
         drift = self._session.drift
-        warnings = (*document.run.warnings, *self._warnings, *drift.warnings)
-        return replace(document, run=replace(document.run, warnings=warnings, sentinels=drift.records))
+        warned = (*document.run.warnings, *self._warnings, *drift.warnings)
+        return replace(document, run=replace(document.run, warnings=warned, sentinels=drift.records))
 
     def _shown(self) -> dict[str, Setting]:
         return {

@@ -189,7 +189,7 @@ def test_a_folder_that_is_read_only_is_read(tmp_path: Path) -> None:
     with read_only(entry(1), entry(2)) as folder, Store(folder) as store:
         assert (store.get(entry(1).key), store.count(), store.verify()) == (entry(1), 2, [])
         assert [kept.key for kept in store] == sorted(entry(number).key for number in (1, 2))
-        with pytest.raises(CacheUnavailableError, match="closed: the cache cannot be used"):
+        with pytest.raises(CacheUnavailableError, match=r"closed: the cache is read-only$"):
             store.put(entry(3))
         assert store.count() == 2
 
