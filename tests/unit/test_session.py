@@ -39,10 +39,11 @@ def test_a_run_had_all_tests(given: dict[str, Any], whole: bool) -> None:
     assert cassette(**given).had_all_tests() is whole
 
 
-def test_every_option_that_leaves_tests_out_exists(pytestconfig: pytest.Config) -> None:
+def test_every_option_that_leaves_tests_out_exists(pytester: pytest.Pytester) -> None:
     """Under another name it would never be found."""
+    config = pytester.parseconfig()  # that of this run may be without pytest's cache and its options
     for option in (*NARROWING, *PARTS, "markexpr"):
-        pytestconfig.getoption(option)
+        config.getoption(option)
 
 
 @pytest.mark.parametrize(
