@@ -12,7 +12,7 @@ from pytest_ragmetrics.datasets.streaming import LoggedRow, logged_rows
 from pytest_ragmetrics.evaluation.runner import BoundedMetric, bounded_metrics
 from pytest_ragmetrics.evaluation.score import score_rows
 from pytest_ragmetrics.evaluation.score_files import arrow_schema, score_columns
-from pytest_ragmetrics.evaluation.session import OwnSession, shared_cache
+from pytest_ragmetrics.evaluation.session import OwnSession, pace_of, shared_cache
 from pytest_ragmetrics.judges.transports.breaker import CircuitBreaker
 from pytest_ragmetrics.judges.transports.budget import Budget
 from pytest_ragmetrics.metrics.base import Metric
@@ -37,13 +37,15 @@ def scorer(
     concurrency: int = 32,
     cache_dir: str | Path | None = None,
     votes: int | None = None,
+    rpm: int | None = None,
+    tpm: int | None = None,
 ) -> BatchScorer:
     """Return a callable that adds scores to a batch of rows, a pandas frame or an Arrow table, and can be pickled.
 
     ``metrics`` are metrics or their names; a mapping gives the bound a score must reach to have ``passed``. Rows have
-    the columns of ``rag_dataset``. Each process has its own client, with ``concurrency`` requests in flight, and takes
-    keys from its environment; processes with the same ``cache_dir`` ask once for equal requests, and read the cache of
-    ``RAGMETRICS_CACHE_URL`` beside it.
+    the columns of ``rag_dataset``. Each process has its own client, with ``concurrency`` requests in flight and at most
+    ``rpm`` requests and ``tpm`` tokens a minute, and takes keys from its environment; processes with the same
+    ``cache_dir`` ask once for equal requests, and read the cache of ``RAGMETRICS_CACHE_URL`` beside it.
 
     The columns added are ``METRIC_score``, ``_passed``, ``_reason``, ``_judge``, ``_cost`` (US dollars), ``_vacuous``
     (nothing to check) and ``_unscored`` (why there is no score). On Spark:
@@ -58,19 +60,28 @@ def scorer(
     """
     chosen = bounded_metrics(metrics, judge=judge, embedder=embedder)
     folder = None if cache_dir is None else Path(cache_dir).absolute()
-    return BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes)
+    pace_of(rpm, tpm)  # raises here, and not in each worker
+    return BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes, rpm=rpm, tpm=tpm)
 
 
 class BatchScorer:
     """Scores batches in this process; the session is made for the first one, and is not pickled."""
 
     def __init__(
-        self, metrics: Sequence[BoundedMetric], *, concurrency: int, cache_dir: Path | None, votes: int | None = None
+        self,
+        metrics: Sequence[BoundedMetric],
+        *,
+        concurrency: int,
+        cache_dir: Path | None,
+        votes: int | None = None,
+        rpm: int | None = None,
+        tpm: int | None = None,
     ) -> None:
         self.metrics = metrics
         self.concurrency = concurrency
         self.cache_dir = cache_dir
         self.votes = votes
+        self.rpm, self.tpm = rpm, tpm
         self.breaker = CircuitBreaker(concurrency)
         self.budget: Budget | None = None
         self._session: OwnSession | None = None
@@ -80,7 +91,8 @@ class BatchScorer:
         return loop.run(self.score(batch))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("metrics", "concurrency", "cache_dir", "votes")}
+        names = ("metrics", "concurrency", "cache_dir", "votes", "rpm", "tpm")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc] # the state are its arguments
@@ -93,8 +105,8 @@ class BatchScorer:
         """Return the rows with their scores."""
         answers: list[TestRecord] = []
         if self._session is None:
-            shared = shared_cache(self.cache_dir)
-            self._session = OwnSession(self.cache_dir, self.concurrency, budget=self.budget, **shared)
+            options = {"budget": self.budget, "pace": pace_of(self.rpm, self.tpm), **shared_cache(self.cache_dir)}
+            self._session = OwnSession(self.cache_dir, self.concurrency, **options)
             loop.on_stop_here(self._session.engine.aclose)
         self.breaker.half_open()
         await score_rows(

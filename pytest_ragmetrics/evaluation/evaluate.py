@@ -53,6 +53,8 @@ def evaluate(
     embedder: EmbedderLike | None = None,
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
+    rpm: int | None = None,
+    tpm: int | None = None,
     votes: int | None = None,
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
@@ -65,11 +67,12 @@ def evaluate(
     ``samples`` are samples, rows for ``Sample.from_mapping``, a data frame, a data set of another tool, or the path of
     a file, relative to the current folder; ``columns`` maps fields to columns: ``{"question": "query"}``. ``metrics``
     are metrics or names; named ones get ``judge`` and ``embedder``. A pytest session provides judge, cache, columns,
-    votes and concurrency; elsewhere answers are kept in ``cache_dir``, if given. ``progress`` shows a line in a
-    terminal, or is a function of the scores done and of all, called on the engine's thread. ``vacuous="count"`` counts
-    scores with nothing to check. Of a conversation the last answer is scored; with ``turns="each"`` every answer is a
-    row, and metrics of conversations score a further one; ``contexts_from`` is that of ``Sample.turns``. Works from any
-    thread, also inside a running loop.
+    votes, concurrency and limits; elsewhere answers are kept in ``cache_dir``, if given, and judge and embedder get at
+    most ``rpm`` requests and ``tpm`` tokens a minute. ``progress`` shows a line in a terminal, or is a function of the
+    scores done and of all, called on the engine's thread. ``vacuous="count"`` counts scores with nothing to check. Of a
+    conversation the last answer is scored; with ``turns="each"`` every answer is a row, and metrics of conversations
+    score a further one; ``contexts_from`` is that of ``Sample.turns``. Works from any thread, also inside a running
+    loop.
 
     A row that cannot be scored keeps the reason. Raises ``ValueError`` for an unknown metric, two of one name and
     columns of no field, :class:`DatasetError` for a file that cannot be read and a column that no row has,
@@ -84,7 +87,7 @@ def evaluate(
     chosen = _chosen(metrics, judge, embedder)
     rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
-    with scoring_session(cache_dir, concurrency) as session:
+    with scoring_session(cache_dir, concurrency, rpm, tpm) as session:
         return loop.run(evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 
@@ -96,6 +99,8 @@ async def aevaluate(
     embedder: EmbedderLike | None = None,
     cache_dir: str | Path | None = None,
     concurrency: int = 32,
+    rpm: int | None = None,
+    tpm: int | None = None,
     votes: int | None = None,
     progress: bool | ProgressCall = True,
     vacuous: Vacuous = "skip",
@@ -107,7 +112,7 @@ async def aevaluate(
     chosen = _chosen(metrics, judge, embedder)
     rows = _in_turns(_rows(samples, columns), chosen, turns, contexts_from)
     counts = check_vacuous(vacuous)
-    async with scoring_session(cache_dir, concurrency) as session:
+    async with scoring_session(cache_dir, concurrency, rpm, tpm) as session:
         return await loop.arun(evaluated(rows, chosen, session, votes=votes, progress=progress, vacuous=counts))
 
 

@@ -15,13 +15,22 @@ from pytest_ragmetrics.core.files import affordable
 from pytest_ragmetrics.evaluation.dry_run import Forecast
 from pytest_ragmetrics.evaluation.engine import Engine
 from pytest_ragmetrics.judges import context
+from pytest_ragmetrics.judges.transports.pace import Pace
 from pytest_ragmetrics.metrics.parameters import check_count
 
 
-def scoring_session(cache_dir: str | Path | None, concurrency: int) -> nullcontext[context.Session] | OwnSession:
+def scoring_session(
+    cache_dir: str | Path | None, concurrency: int, rpm: int | None = None, tpm: int | None = None
+) -> nullcontext[context.Session] | OwnSession:
     """Return the running session, or one that is closed at the end of its ``with`` or ``async with`` block."""
-    session = context.current().session
-    return OwnSession(cache_dir, concurrency) if session is None else nullcontext(session)
+    session, pace = context.current().session, pace_of(rpm, tpm)
+    return OwnSession(cache_dir, concurrency, pace=pace) if session is None else nullcontext(session)
+
+
+def pace_of(rpm: int | None, tpm: int | None) -> Pace:
+    """Return the pace of at most so many requests and tokens a minute; raise ``ValueError`` for no whole number."""
+    given = (("rpm", rpm), ("tpm", tpm))
+    return Pace(*(None if limit is None else check_count(name, limit) for name, limit in given))
 
 
 def shared_cache(folder: object) -> dict[str, Any]:

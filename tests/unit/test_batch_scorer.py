@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 import pytest_ragmetrics.evaluation.ray as on_ray
-from pytest_ragmetrics import RagMetricsError, scorer
+from pytest_ragmetrics import RagMetricsError, evaluate, scorer
 from pytest_ragmetrics.core.errors import BudgetExceededError, JudgeError
+from pytest_ragmetrics.judges.transports import pace
 from pytest_ragmetrics.judges.transports.budget import BudgetUse, Limits
 from tests.fake_openai import FakeOpenAI, failing
 from tests.unit.conftest import Call
@@ -66,6 +68,20 @@ def test_batches_have_one_cache_and_raise_nothing(tmp_path: Path, server: FakeOp
     server.answer = lambda _: failing(401, code="invalid_api_key")
     reasons = scorer(["faithfulness"], judge="openai:other")(batch)["faithfulness_unscored"].to_pylist()
     assert all("the key was refused" in reason for reason in reasons)
+
+
+def test_the_limits_of_a_minute_are_kept(server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scorer keeps them where it is sent to; a minute is short here."""
+    monkeypatch.setattr(pace, "_MINUTE", 0.1)
+    server.latency = 0.05
+    score = pickle.loads(pickle.dumps(scorer(["relevance"], judge="openai:fake", rpm=1)))
+    rows = [{**row, "question": "What?"} for row in ROWS[:3]]
+    score(pd.DataFrame(rows))
+    evaluate(rows, "relevance", judge="openai:other", rpm=1, tpm=10_000, progress=False)
+    assert (server.calls, server.in_flight_max) == (6, 1)
+    for call in (partial(scorer, QUOTED), partial(evaluate, rows, "exact_match")):
+        with pytest.raises(ValueError, match="tpm must be a whole number from 1 on"):
+            call(tpm=0)
 
 
 def test_what_is_no_batch_is_refused() -> None:
