@@ -335,10 +335,17 @@ def gate_outcome(gate: GateRecord) -> str:
     return INCONCLUSIVE if gate.regression is None else f"inconclusive: {'; '.join(gate.regression.doubts)}"
 
 
+_NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
+
+
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     what = named(gate_title(gate))
     if found.before is None or found.after is None:
-        sides = ", ".join(filter(None, ("nothing compared", _unscored(gate))))
+        why = "nothing compared"
+        if gate.outcome == "skipped":
+            ran = gate.n + gate.unscored + gate.vacuous
+            why = _NO_BASELINE if ran >= gate.total else gate_counts(gate)[0]
+        sides = ", ".join(filter(None, (why, _unscored(gate))))
         return f"{what}: {gate_outcome(gate)} ({sides})"
     means = " -> ".join(figure_text(mean, gate.unit) for mean in (found.before, found.after))
     sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
