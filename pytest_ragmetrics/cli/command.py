@@ -7,6 +7,7 @@ import inspect
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple, TextIO
 import click
 
 from pytest_ragmetrics.core import files as paths
-from pytest_ragmetrics.core.errors import ArgumentError
+from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
 from pytest_ragmetrics.judges.embedders.specs import check_embedder_spec
 from pytest_ragmetrics.judges.specs import check_spec, names_module
 from pytest_ragmetrics.text.unicode import printable_lines
@@ -62,6 +63,8 @@ Decorator = Callable[[Work], Work]
 
 #: The judges that a command takes by name.
 JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or panel:SPEC,SPEC,SPEC"
+# Where the context of click keeps the config of pytest.
+_CONFIG = f"{__name__}.config"
 # The most digits of a whole number.
 _DIGITS = 9
 PATH = click.Path(path_type=Path)
@@ -223,9 +226,42 @@ def embedder_option(*, help: str, **options: Any) -> Decorator:
     return option("--embedder SPEC", Checked(check_embedder_spec), help, **options)
 
 
-def stated(variable: str, default: str | None = None) -> Callable[[], str | None]:
-    """Return what reads a variable of a test suite."""
-    return lambda: os.environ.get(f"RAGMETRICS_{variable}", "").strip() or default
+def stated(field: str, default: str | None = None) -> Callable[[], Any]:
+    """Return what reads a setting of a test suite: its variable, else the file that pytest takes its options from."""
+    return lambda: os.environ.get(f"RAGMETRICS_{field.upper()}", "").strip() or _in_file(field) or default
+
+
+def _in_file(field: str) -> Any:
+    """Return a setting of the suite in this folder, and say where it is from; raise ``RagMetricsError``.
+
+    pytest, which takes 0.3 s, is asked only where one of its files has a setting of this plugin; no conftest.py is run.
+    """
+    read = click.get_current_context().find_root().meta
+    if _CONFIG not in read:
+        files = (folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in paths.CONFIGURATIONS.split())
+        texts = (file.read_text("utf-8", "replace") for file in files if os.access(file, os.R_OK) and file.is_file())
+        read[_CONFIG] = None
+        if any(re.search(r"\brag[_-]", text) for text in texts):
+            from pytest_ragmetrics.plugin.config import read_config
+
+            read[_CONFIG] = read_config("--noconftest").config
+    if (config := read[_CONFIG]) is None:
+        return None
+    from pytest_ragmetrics.plugin.settings import given_to, option_of
+
+    option = option_of(field)
+    if (given := next(given_to(option, config), None)) is None:
+        return None
+    try:
+        value = option.parse(given.text, given.base)
+    except ValueError as error:
+        raise RagMetricsError(
+            f"{given.name} in {config.inipath}: {error}; or give --{field.replace('_', '-')}"
+        ) from error
+    if field not in read:
+        write(sys.stderr, f"ragmetrics: {given.name} is from {config.inipath}\n")
+    read[field] = value
+    return value
 
 
 def run_options(*, cache: str, seed: str | None) -> Decorator:
@@ -233,9 +269,9 @@ def run_options(*, cache: str, seed: str | None) -> Decorator:
     requests = "requests in flight (default: $RAGMETRICS_CONCURRENCY, else 32)"
     minute = "a minute to judge and embedder (default: $RAGMETRICS_{}, else as fast as they answer)"
     return together(
-        option("--concurrency N", Count(1), requests, default=stated("CONCURRENCY", "32")),
-        option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("RPM")),
-        option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("TPM")),
+        option("--concurrency N", Count(1), requests, default=stated("concurrency", "32")),
+        option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("rpm")),
+        option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("tpm")),
         option("--cache-dir DIR", A_FOLDER, f"where answers are kept (default: {cache})"),
         *([] if seed is None else [option("--seed N", WHOLE, seed, default=0)]),
     )
@@ -247,8 +283,11 @@ def asking_options(
     """Return the options of a command that asks judges, by default what the variables of a test suite say."""
     embedder = "of metrics that need one (default: $RAGMETRICS_EMBEDDER, else auto)"
     return together(
-        judge_option(default=stated("JUDGE"), help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else auto)"),
-        embedder_option(default=stated("EMBEDDER"), help=embedder),
+        judge_option(
+            default=stated("judge"),
+            help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else rag_judge of pytest.ini, else auto)",
+        ),
+        embedder_option(default=stated("embedder"), help=embedder),
         run_options(cache=cache, seed=seed),
     )
 

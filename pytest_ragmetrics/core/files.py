@@ -19,6 +19,8 @@ PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 #: The beginning of the names of temporary folders that the processes of a run share.
 RUN_FOLDERS = "pytest-ragmetrics-run-"
+#: The files in which pytest may find its options.
+CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
 #: The megabytes of a file of data that are read unless an option says otherwise.
 MAX_FILE = 500
 

@@ -33,10 +33,14 @@ def pace_of(rpm: int | None, tpm: int | None) -> Pace:
     return Pace(*(None if limit is None else check_count(name, limit) for name, limit in given))
 
 
-def shared_cache(folder: object) -> dict[str, Any]:
-    """Return an engine's options for the shared cache of the environment behind a folder; raise ``RagMetricsError``."""
+def shared_cache(folder: object, url: str | None = None, mode: str | None = None) -> dict[str, Any]:
+    """Return an engine's options for the shared cache behind a folder, by default that of the environment.
+
+    Raises ``RagMetricsError``.
+    """
     names = ("RAGMETRICS_CACHE_URL", "RAGMETRICS_CACHE_URL_MODE", "RAGMETRICS_CACHE_SECRET")
-    url, mode, secret = (os.environ.get(name, "").strip() for name in names)
+    here, its_mode, secret = (os.environ.get(name, "").strip() for name in names)
+    url, mode = url or here, mode or its_mode
     if folder is None or not url:
         return {}
     if mode not in ("", "read", "readwrite"):

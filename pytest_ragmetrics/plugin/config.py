@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pytest_ragmetrics.core import files as paths
 from pytest_ragmetrics.core.errors import RagMetricsError
-from pytest_ragmetrics.plugin.settings import CONFIGURATIONS, OPTIONS, add_options
+from pytest_ragmetrics.plugin.settings import OPTIONS, add_options
 
 _LONGEST = 400
 
@@ -107,7 +108,7 @@ class _Reader:
 def _problem(error: BaseException) -> str:
     """Return in one line why pytest does not start, with the file at fault."""
     if isinstance(error, UnicodeDecodeError):
-        files = (folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in CONFIGURATIONS.split())
+        files = (folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in paths.CONFIGURATIONS.split())
         broken = (str(file) for file in files if file.is_file() and "\ufffd" in file.read_text("utf-8", "replace"))
         return f"{next(broken, 'settings')}: {error}"
     text = re.sub(r"\Ausage: .*?error: ", "", str(error), flags=re.DOTALL)

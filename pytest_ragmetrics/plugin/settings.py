@@ -21,7 +21,6 @@ from pytest_ragmetrics.core import files as paths
 DEFAULT_REPORT = "rag-report.html"
 CACHE_FOLDER = ".ragmetrics"
 HISTORY = "history:"
-CONFIGURATIONS = "pytest.toml .pytest.toml pytest.ini .pytest.ini pyproject.toml tox.ini setup.cfg"
 
 
 class Option:
@@ -502,7 +501,7 @@ def unread_options(config: pytest.Config, tests: Iterable[str]) -> Iterator[str]
     known = {option.name for option in OPTIONS if option.in_ini}
     files = {Path(test.partition("::")[0]) for test in tests}
     folders = {config.rootpath / folder for file in files for folder in file.parents}
-    for file in sorted(folder / name for folder in folders for name in CONFIGURATIONS.split()):
+    for file in sorted(folder / name for folder in folders for name in paths.CONFIGURATIONS.split()):
         text = ""
         with suppress(OSError):
             text = "" if file == config.inipath else file.read_text("utf-8", "replace")

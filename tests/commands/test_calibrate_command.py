@@ -152,3 +152,33 @@ def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:
     (tmp_path / "calibrated_house.py").write_text(JUDGE, encoding="utf-8")
     found = call("labels.jsonl", "--metric=relevance", "--judge=calibrated_house:interrupted")
     assert found == (130, "", "\nragmetrics: interrupted\n")
+
+
+def test_a_command_takes_the_settings_of_the_suite(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_server: FakeOpenAI
+) -> None:
+    """An option and a variable count before the file, whose paths begin at its folder; conftest.py is not run."""
+    (tmp_path / "conftest.py").write_text("raise SystemExit('it runs')", "utf-8")
+    ini = tmp_path / "pytest.ini"
+    shared = (tmp_path / "shared").as_uri()
+    (tmp_path / "shared").mkdir()
+    ini.write_text(f"[pytest]\nrag_judge = openai:m\nrag_cache_dir = kept\nrag_cache_url = {shared}\n", "utf-8")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    asked = ("../labels.jsonl", "--metric=relevance", "--threshold=0.5")
+    names = ("rag_judge", "rag_cache_dir", "rag_cache_url")
+    said = [f"ragmetrics: {name} is from {ini}\n" for name in names]
+    told(call(*asked), 0, "relevance by openai:m", *said)
+    assert (tmp_path / "kept" / "cache.db").exists()
+    assert named_server.calls == len(ANSWERS)
+    told(call(*asked, "--cache-dir=other"), 0, "relevance by openai:m")
+    assert named_server.calls == len(ANSWERS)
+    local = ("../labels.jsonl", "--metric=faithfulness", "--threshold=0.5")
+    assert said[0] not in told(call(*local, "--judge=local"), 0, "faithfulness by local (heuristic)")
+    ini.write_text("[pytest]\nrag_judge = gpt\n", "utf-8")
+    told(call(*local), 1, f"rag_judge in {ini}: 'gpt' is not one of auto", "or give --judge")
+    monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
+    assert told(call(*local), 0, "faithfulness by local (heuristic)").count("is from") == 0
+    ini.write_text("[pytest]\naddopts = -p ragmetrics --rag-judge=local --no-such\n", "utf-8")
+    monkeypatch.delenv("RAGMETRICS_JUDGE")
+    told(call(*local), 0, "faithfulness by local (heuristic)", f"ragmetrics: --rag-judge is from {ini}\n")

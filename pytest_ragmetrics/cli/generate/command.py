@@ -17,6 +17,7 @@ from pytest_ragmetrics.cli.command import (
     judge_option,
     option,
     run_options,
+    stated,
 )
 from pytest_ragmetrics.core import files as paths
 from pytest_ragmetrics.core.errors import ArgumentError, RagMetricsError
@@ -45,7 +46,7 @@ def _set(text: str) -> Path:
 @argument("docs DOCS...", "text files, folders of them, or a .jsonl file of passages")
 @option("-o, --output FILE.jsonl", Checked(_set), "the set; existing rows are kept and counted", required=True)
 @option("--questions N", Count(1), "rows of the finished set")
-@judge_option(default="auto", help="the model, as for --rag-judge (default: auto)")
+@judge_option(default=stated("judge", "auto"), help="the model, as for --rag-judge (default: auto)")
 @option("--language NAME", Checked(_language), "of the questions (default: auto, the documents')")
 @run_options(cache="as ragmetrics cache", seed="random passages")
 @budget_options()
