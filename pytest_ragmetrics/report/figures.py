@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from pytest_ragmetrics.runs.compare import MetricChange, RunComparison
+from pytest_ragmetrics.runs.compare import MetricChange, RunComparison, kind_of
 from pytest_ragmetrics.runs.records import (
     Document,
     GateOutcome,
@@ -23,7 +23,7 @@ from pytest_ragmetrics.runs.records import (
 from pytest_ragmetrics.runs.wording.comparisons import remedy
 from pytest_ragmetrics.runs.wording.figures import agreeing, bound_text, counted, figure_text, score_text
 from pytest_ragmetrics.runs.wording.runs import MetricTally, Status, by_metric, gate_operator, shown_gate, tallies
-from pytest_ragmetrics.stats.scores import ROUNDING, common_scale, score_set
+from pytest_ragmetrics.stats.scores import common_scale, score_set
 
 NO_VALUE = "\u2013"
 MINUS = "\u2212"
@@ -245,8 +245,8 @@ def _metric_view(
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
     shown = None
-    if change and change.change is not None and abs(change.change) >= (ROUNDING if totals.unit else _SMALLEST_CHANGE):
-        kind = "better" if change.change > 0 else "worse"
+    kind = kind_of(change.before, change.after, records[0].better, totals.unit) if change else "same"
+    if change and change.change and kind != "same" and (totals.unit or abs(change.change) >= _SMALLEST_CHANGE):
         shown = f"{figure_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}", kind
     return MetricView(
         tally=totals,

@@ -352,6 +352,14 @@ def test_a_metric_says_how_its_mean_changed() -> None:
     assert line.change == ("0.100 worse over 2 scores", "worse")
     (line,) = build_report_view(after, compare_documents(after, run(0.4, 0.8001))).overview.metrics
     assert line.change is None
+    # Seconds differ in every run: from a tenth on they are a change.
+    for seconds, change in ((1.025, None), (1.5, ("0.500 s worse over 1 score", "worse"))):
+        old, now = (
+            document(row("test_0", record("latency", it, at_least=None, better="lower", unit="s")))
+            for it in (1.0, seconds)
+        )
+        (line,) = build_report_view(now, compare_documents(now, old)).overview.metrics
+        assert line.change == change
 
 
 def test_a_line_says_since_which_run_it_does_not_hold() -> None:
