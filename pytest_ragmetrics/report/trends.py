@@ -26,7 +26,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     score_text,
     text_table,
 )
-from pytest_ragmetrics.runs.wording.runs import WRONG, Status, gate_title
+from pytest_ragmetrics.runs.wording.runs import WRONG, Status, gate_title, shown_gate
 
 #: What a cell of a sparkline shows: a test that passed, failed, had no score, or did not run.
 Cell = Literal["held", "short", "open", "absent"]
@@ -233,7 +233,8 @@ def _trends(runs: Sequence[HistoryRun]) -> Iterator[Trend]:
             if (gate := gates.get(key)) and (point := points.get(gate.metric))
         ]
         if not all(_is_mean(gate, point) for _, point, gate in gated):  # else its bound is on the line of the metric
-            yield from _trend(runs, gated, name=named(gate_title(gated[0][2])), where=named(key.rpartition("::")[2]))
+            lines = [(at, point, shown_gate(gate)) for at, point, gate in gated]
+            yield from _trend(runs, lines, name=named(gate_title(gated[0][2])), where=named(key.rpartition("::")[2]))
 
 
 def _is_mean(gate: GateRecord, point: MetricPoint) -> bool:

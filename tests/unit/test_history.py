@@ -272,6 +272,13 @@ def test_bounds_stand_on_the_line_of_their_metric() -> None:
     assert [len(trend.bounds) for trend in view.trends] == [1, 1, 1]
     assert view.trends[1].bands == ["0,0 100,0 100,100 0,100"]
     assert view.trends[1].lines == ["0,66.67 100,66.67"]
+    of_time: Any = {"better": "lower", "unit": "s", "percentile": 1.8, "min_score": 2.0}
+    late = gate(value=0.96, bound=0.95, statistic="rate", between=None, **of_time)
+    trend = shown(*(kept(day, {"test_a": 0.9}, gates=[late]) for day in (1, 2))).trends[1]
+    assert (trend.name, trend.share, trend.last.value, trend.last.bound) == (
+        "95th percentile of faithfulness",
+        *(False, 1.8, 2.0),
+    )
 
 
 @pytest.mark.parametrize(
