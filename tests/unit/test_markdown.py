@@ -133,6 +133,10 @@ def test_gates_stand_before_the_tests() -> None:
          f"{MEAN} passed (n 1, 39 of 40 had nothing to check; the baseline had 0)"),
         ({"regression": RegressionRecord(alpha=0.05), "value": None, "n": 0},
          "faithfulness against the baseline: failed (nothing compared, 2 unscored)"),
+        ({"regression": RegressionRecord(alpha=0.05), "value": None, "outcome": "skipped", "n": 38, "vacuous": 2},
+         "faithfulness against the baseline: skipped (no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it)"),
+        ({"regression": RegressionRecord(alpha=0.05), "value": None, "outcome": "skipped", "n": 37, "unscored": 0},
+         "faithfulness against the baseline: skipped (not all of 42 tests of the set ran)"),
     ],
 )  # fmt: skip
 def test_a_gate_is_told_in_one_line(changes: Any, said: str) -> None:

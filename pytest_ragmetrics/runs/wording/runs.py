@@ -320,9 +320,14 @@ def _unscored(gate: GateRecord) -> str:
     return f"{gate.unscored} unscored" if gate.unscored else ""
 
 
+_NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
+
+
 def gate_counts(gate: GateRecord) -> list[str]:
-    """Return how many scores or pairs a gate is over, and what is left out of them."""
+    """Return how many scores or pairs a gate is over, and what is left out of them, or why it is skipped."""
     if gate.outcome == "skipped":
+        if gate.regression is not None and gate.n + gate.unscored + gate.vacuous >= gate.total:
+            return [_NO_BASELINE]
         return [f"not all of {counted(gate.total, 'test')} of the set ran"]
     left_out = regression_rows(gate) if gate.regression else [gate_checked(gate)]
     return [f"n {gate.n}", *filter(None, [_unscored(gate), *left_out])]
@@ -335,18 +340,11 @@ def gate_outcome(gate: GateRecord) -> str:
     return INCONCLUSIVE if gate.regression is None else f"inconclusive: {'; '.join(gate.regression.doubts)}"
 
 
-_NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
-
-
 def _regression_line(gate: GateRecord, found: RegressionRecord) -> str:
     what = named(gate_title(gate))
     if found.before is None or found.after is None:
-        why = "nothing compared"
-        if gate.outcome == "skipped":
-            ran = gate.n + gate.unscored + gate.vacuous
-            why = _NO_BASELINE if ran >= gate.total else gate_counts(gate)[0]
-        sides = ", ".join(filter(None, (why, _unscored(gate))))
-        return f"{what}: {gate_outcome(gate)} ({sides})"
+        why = gate_counts(gate) if gate.outcome == "skipped" else ["nothing compared", _unscored(gate)]
+        return f"{what}: {gate_outcome(gate)} ({', '.join(filter(None, why))})"
     means = " -> ".join(figure_text(mean, gate.unit) for mean in (found.before, found.after))
     sides = "; ".join(filter(None, (", ".join(gate_counts(gate)), regression_text(gate))))
     return f"{what} {means}, needed no proven drop: {gate_outcome(gate)} ({sides})"
