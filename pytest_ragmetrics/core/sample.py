@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import islice
 from numbers import Integral
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args
 
 from pytest_ragmetrics.core.messages import ROLES, Message, first_of, is_spoken, kind_of, opened, read_items
@@ -399,7 +400,7 @@ def meant_field(name: str, *others: str) -> str | None:
 _LOOKS = {
     "retrieved_contexts": "context|ctx|passage|chunk|doc|snippet|paragraph|evidence|node",
     "reference": "reference|gold|true|truth|expected|target|ideal|correct|(?<![a-z])ref(?![a-z])",
-    "response": "answer|response|output|completion|predict|reply|generat",
+    "response": "answer|response|output|completion|predict|reply|generat|result",
     "user_input": "question|query|prompt|input|utterance",
 }
 #: Words in the names of columns that are about a field.
@@ -414,8 +415,8 @@ _ABOUT = re.compile(
 def written_for(name: str, metadata: Mapping[str, Any]) -> str:
     """Return the question whether a name in the metadata was written for a field; nothing where none seems to be.
 
-    >>> written_for("response", {"lang": "en", "answr": "So."})
-    "; did you write 'answr' for response? In a data set columns={'response': 'answr'} says so"
+    >>> written_for("response", {"lang": "en", "answr": "So."})  # doctest: +ELLIPSIS
+    "; did you write 'answr' for response? In a data set columns={'response': 'answr'} says so, in a command ..."
     """
     written = ((key, value) for key, value in metadata.items() if key != "earlier_contexts")
     texts = (str(key) for key, value in written if isinstance(value, (str, list, tuple)))
@@ -427,7 +428,10 @@ def fields_written(names: Iterable[str]) -> str:
     """Return the question which names of columns were written for fields, "" where none seems to be."""
     meant = {found: name for name in islice(names, 50) if (found := meant_field(name)) not in (None, name)}
     pairs = ", ".join(f"{name!r} for {found}" for found, name in meant.items())
-    return f"did you write {pairs}? In a data set columns={meant!r} says so" if meant else ""
+    if not meant:
+        return ""
+    given = quote(",".join(f"{found}={name}" for found, name in meant.items()))
+    return f"did you write {pairs}? In a data set columns={meant!r} says so, in a command --columns {given}"
 
 
 def is_conversation(value: Any) -> TypeGuard[Collection[Any]]:

@@ -151,7 +151,8 @@ LOOK = {
     "user_input": "Question_Text query_text user_question Prompt userQuery QUESTION customer_question input_text "
     "questions utterance rewritten_query question_body NL_question",
     "response": "answer_text model_answer llm_output output completion prediction generatedAnswer bot_reply AnswerText "
-    "assistant_response predicted_answer model_response system_output final_answer candidate_answer answr",
+    "assistant_response predicted_answer model_response system_output final_answer candidate_answer answr "
+    "result result_text",
     "reference": "gold gold_answer expected_answer target_text correct_answer ideal_answer ground_truth_answer "
     "expectedAnswer GoldAnswer true_answer ref_answer gold_standard",
     "reference_contexts": "gold_context gold_passages reference_docs expected_contexts ground_truth_chunks",
@@ -196,5 +197,6 @@ def test_a_header_of_unknown_names_says_what_to_write(tmp_path: Path) -> None:
     columns = "{'user_input': 'Question_Text', 'retrieved_contexts': 'ctx', 'response': 'Answer_Text'}"
     with pytest.raises(DatasetError) as raised:
         evaluate(tmp_path / "a.csv", ["lexical_grounding"])
-    assert f"In a data set columns={columns} says so" in str(raised.value)
+    written = "user_input=Question_Text,retrieved_contexts=ctx,response=Answer_Text"
+    assert f"In a data set columns={columns} says so, in a command --columns {written}" in str(raised.value)
     assert evaluate(tmp_path / "a.csv", ["lexical_grounding"], columns=eval(columns)).rows[0].sample.user_input == "Q?"
