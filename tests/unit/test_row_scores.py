@@ -42,6 +42,7 @@ def test_a_score_that_is_not_there(name: str, said: str) -> None:
     [
         (None, "rag_respond returned None; it must return a text, "),
         (("So.", ["a"]), "rag_respond returned an object of type tuple; it must return a text, "),
+        (3, 'or a Sample, such as {"response": ..., "retrieved_contexts": [...]}'),
         ({"answr": "So."}, "mapping that is no sample: has no field to score, only 'answr'; did you write 'answr' for"),
         ({"answr": "So.", "contexts": ["a"]}, "\"retrieved_contexts\": [...]}; did you write 'answr' for response?"),
         ({"contexts": ["a"]}, "rag_respond returned no response; write return {"),

@@ -26,6 +26,8 @@ Answer: TypeAlias = "Sample | Mapping[str, Any] | str"
 Respond: TypeAlias = "Callable[[Sample], Answer | Awaitable[Answer] | Iterator[Answer] | AsyncIterator[Answer]]"
 #: The sample with its response, or as it was and what was raised instead.
 Asked: TypeAlias = "tuple[Sample, BaseException | None]"
+#: What an application returns, in an error.
+_RETURN = '{"response": ..., "retrieved_contexts": [...]}'
 
 
 # mypy takes no attribute of a value as a base.
@@ -126,7 +128,7 @@ def with_answer(sample: Sample, answer: Any, took: Mapping[str, float] = Mapping
         given = sample_from(answer)
     except (TypeError, ValueError) as error:
         what = "None" if answer is None else f"an object of type {type(answer).__name__}"
-        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample"
+        msg = f"rag_respond returned {what}; it must return a text, a mapping of fields or a Sample, such as {_RETURN}"
         if isinstance(answer, Mapping):
             msg = f"rag_respond returned a mapping that is no sample: {error}"
         raise UnscoredError(msg) from error
@@ -137,8 +139,7 @@ def with_answer(sample: Sample, answer: Any, took: Mapping[str, float] = Mapping
     changed = {name: value for name, value in known.items() if value is not None and name != "id"}
     if given.response is None:
         hint = written_for("response", given.metadata)
-        msg = f'rag_respond returned no response; write return {{"response": ..., "retrieved_contexts": [...]}}{hint}'
-        raise UnscoredError(msg)
+        raise UnscoredError(f"rag_respond returned no response; write return {_RETURN}{hint}")
     return replace(sample, metadata=metadata, **changed)
 
 
