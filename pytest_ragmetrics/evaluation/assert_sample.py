@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.core.errors import RagMetricsError, UnscoredError
 from pytest_ragmetrics.core.messages import opened
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import ContextsFrom, Sample, in_turns, is_conversation, turn_of
-from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Job, Runner, check_distinct, metrics_of
+from pytest_ragmetrics.evaluation.runner import BoundedMetric, Done, Job, Outcome, Runner, check_distinct, metrics_of
 from pytest_ragmetrics.evaluation.session import scoring_session
-from pytest_ragmetrics.judges.context import Session
 from pytest_ragmetrics.metrics.base import Metric
 from pytest_ragmetrics.metrics.judged import EmbedderLike, JudgeLike, lazy_embedder, lazy_judge
 from pytest_ragmetrics.metrics.registry import metric_for, metric_named
@@ -63,11 +62,7 @@ def assert_sample(
     named = _named_bounds(metrics, bounds, _SAMPLE)
     held = _held_metrics(named, judge, embedder, _SAMPLE)
     given = sample if isinstance(sample, Sample) else Sample.from_mapping(sample)
-    missing = [complaint for each in held for complaint in each.missing(given)]
-    if missing:
-        raise ValueError("\n".join(missing))
-    with scoring_session(None, 32) as session:
-        (found,) = loop.run(_scored([Job(sample=given, metrics=held, votes=votes)], session))
+    (found,) = _scored([Job(sample=given, metrics=held, votes=votes)])
     outcomes = {name: found[each.metric.name] for name, each in zip(_names(named), held, strict=True)}
     raise_shortfall(outcomes, held)
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, MetricResult)}
@@ -105,11 +100,7 @@ def assert_conversation(
     whole = any(each.metric.of_conversation for each in held)
     turns = in_turns(given, "each", contexts_from=contexts_from, whole=whole)
     jobs = [Job(sample=turn, metrics=metrics_of(turn, held), votes=votes) for turn in turns]
-    missing = [complaint for job in jobs for each in job.metrics for complaint in each.missing(job.sample)]
-    if missing:
-        raise ValueError("\n".join(dict.fromkeys(missing)))
-    with scoring_session(None, 32) as session:
-        found = loop.run(_scored(jobs, session))
+    found = _scored(jobs)
     places = [turn_of(turn) or "all" for turn in turns]
     outcomes = {
         name: {place: it[each.metric.name] for place, it in zip(places, found, strict=True) if each.metric.name in it}
@@ -169,19 +160,19 @@ def _held_metric(
     return BoundedMetric.of(metric, bound, name=name)
 
 
-async def _scored(jobs: Sequence[Job], session: Session) -> list[dict[str, MetricResult | RagMetricsError]]:
+def _scored(jobs: Sequence[Job]) -> list[dict[str, Outcome]]:
     """Return the results of jobs by metric, or why there is none; raise other errors when all are done."""
+    __tracebackhide__ = True
+    missing = [complaint for job in jobs for each in job.metrics for complaint in each.missing(job.sample)]
+    if missing:
+        raise ValueError("\n".join(dict.fromkeys(missing)))
     done: list[Done] = []
-    with closing(Runner(session)) as runner:
-        await runner.run(jobs, done.append, together=True)
-    found: list[dict[str, MetricResult | RagMetricsError]] = []
-    for each in done:
-        outcomes = {name: score.outcome for name, score in each.scores.items()}
-        for outcome in outcomes.values():
-            if not isinstance(outcome, (MetricResult, RagMetricsError)):
-                raise outcome
-        found.append(cast("dict[str, MetricResult | RagMetricsError]", outcomes))
-    return found
+    with scoring_session(None, 32) as session, closing(Runner(session)) as runner:
+        loop.run(runner.run(jobs, done.append, together=True))
+    for outcome in (score.outcome for each in done for score in each.scores.values()):
+        if not isinstance(outcome, (MetricResult, RagMetricsError)):
+            raise outcome
+    return [{name: score.outcome for name, score in each.scores.items()} for each in done]
 
 
 def raise_shortfall(outcomes: Mapping[str, MetricResult | Exception], held: Sequence[BoundedMetric]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,25 +65,19 @@ def scorer(
     return BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes, rpm=rpm, tpm=tpm)
 
 
+@dataclass
 class BatchScorer:
     """Scores batches in this process; the session is made for the first one, and is not pickled."""
 
-    def __init__(
-        self,
-        metrics: Sequence[BoundedMetric],
-        *,
-        concurrency: int,
-        cache_dir: Path | None,
-        votes: int | None = None,
-        rpm: int | None = None,
-        tpm: int | None = None,
-    ) -> None:
-        self.metrics = metrics
-        self.concurrency = concurrency
-        self.cache_dir = cache_dir
-        self.votes = votes
-        self.rpm, self.tpm = rpm, tpm
-        self.breaker = CircuitBreaker(concurrency)
+    metrics: Sequence[BoundedMetric]
+    concurrency: int
+    cache_dir: Path | None
+    votes: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
+
+    def __post_init__(self) -> None:
+        self.breaker = CircuitBreaker(self.concurrency)
         self.budget: Budget | None = None
         self._session: OwnSession | None = None
 
@@ -91,8 +86,7 @@ class BatchScorer:
         return loop.run(self.score(batch))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("metrics", "concurrency", "cache_dir", "votes", "rpm", "tpm")
-        return {name: getattr(self, name) for name in names}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc] # the state are its arguments

@@ -100,14 +100,10 @@ def _verdicts(request: Request, reply: Reply) -> list[Judgement | Rating]:
     return [part for part in parts if isinstance(part, (Judgement, Rating))]
 
 
-def _change(before: Judgement | Rating, now: Judgement | Rating) -> float:
+def _change(before: Any, now: Any) -> float:
     if isinstance(before, Rating) and isinstance(now, Rating):
         return abs(before.value - now.value)
-    return float(_word(before) != _word(now))
-
-
-def _word(verdict: Any) -> tuple[object, object]:
-    return verdict.ok, verdict.word
+    return float((before.ok, before.word) != (now.ok, now.word))
 
 
 def with_evidence(

@@ -431,11 +431,10 @@ class Evaluation(TableNames):
         out = io.StringIO(newline="")
         writer = csv.writer(out)
         writer.writerow(["id", "user_input", "response", *map(_cell, self.metrics), "unscored"])
-        columns = [self._entries(name) for name in self.metrics]
-        for index, row in enumerate(self.rows):
+        left_out = {"vacuous": NOTHING_TO_CHECK, "unscored": ""}
+        for row in self.rows:
             texts = [_cell(text) for text in (row.sample.id, row.sample.user_input, row.sample.response)]
-            entries = [column[index] for column in columns]
-            left_out = {"vacuous": NOTHING_TO_CHECK, "unscored": ""}
+            entries = [_entry(row, name) for name in self.metrics]
             scores = [left_out.get(standing(entry, self.vacuous), entry.score) for entry in entries]
             writer.writerow([*texts, *scores, _cell("; ".join(row.unscored.values()))])
         return _written(out.getvalue(), file)
@@ -447,7 +446,9 @@ class Evaluation(TableNames):
         """
         pd = optional("pandas", "to_pandas()", "pandas")
         columns = {
-            name: [e.score if standing(e, self.vacuous) == "counted" else None for e in self._entries(name)]
+            name: [
+                it.score if standing(it := _entry(row, name), self.vacuous) == "counted" else None for row in self.rows
+            ]
             for name in self.metrics
         }
         return pd.DataFrame([row.sample.to_mapping() for row in self.rows]).assign(**columns)
@@ -468,10 +469,6 @@ class Evaluation(TableNames):
 
     def _scale(self, metric: str) -> tuple[float, float] | None:
         return fitting(self.scales.get(metric), (row.results[metric] for row in self.rows if metric in row.results))
-
-    def _entries(self, metric: str) -> list[ScoredRow]:
-        metric = self._name(metric)
-        return [_entry(row, metric) for row in self.rows]
 
     def _scored(self, metric: str) -> list[ScoredRow]:
         """Return the rows that a metric is for."""

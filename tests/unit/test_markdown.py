@@ -32,6 +32,8 @@ WORSE = "7 of 40 rows got worse, 1 better;"
 SO = "if nothing had changed, so large a drop"
 ONE_OF = f"{WORSE} {SO} in one of the metrics comes in 2 % of runs (limit 5 %))"
 
+NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
+
 
 def gated(found: GateRecord, name: str = "test_gate") -> Row:
     return row(name, outcome="failed" if found.outcome == "failed" else "passed", gate=found)
@@ -134,7 +136,7 @@ def test_gates_stand_before_the_tests() -> None:
         ({"regression": RegressionRecord(alpha=0.05), "value": None, "n": 0},
          "faithfulness against the baseline: failed (nothing compared, 2 unscored)"),
         ({"regression": RegressionRecord(alpha=0.05), "value": None, "outcome": "skipped", "n": 38, "vacuous": 2},
-         "faithfulness against the baseline: skipped (no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it)"),
+         f"faithfulness against the baseline: skipped ({NO_BASELINE})"),
         ({"regression": RegressionRecord(alpha=0.05), "value": None, "outcome": "skipped", "n": 37, "unscored": 0},
          "faithfulness against the baseline: skipped (not all of 42 tests of the set ran)"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from pytest_ragmetrics.core.result import ThresholdCheck, Verdict
 from pytest_ragmetrics.evaluation.calibration.marks import MarkedVerdicts
@@ -33,14 +32,6 @@ _SUPPORTED = 3
 _BAR = 20
 # The characters of a text that a person reads before labelling an answer.
 _READ = 3000
-
-
-class FigureLine(NamedTuple):
-    """One figure of a calibration: its name, its meaning in plain words, and its interval."""
-
-    name: str
-    meaning: str
-    interval: Interval
 
 
 def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[str]:
@@ -121,16 +112,16 @@ def threshold_line(calibration: Calibration) -> str:
     )
 
 
-def figure_lines(calibration: Calibration) -> tuple[FigureLine, ...]:
-    """Return the figures, the most important first."""
+def figure_lines(calibration: Calibration) -> tuple[tuple[str, str, Interval], ...]:
+    """Return the figures, the most important first: name, meaning in plain words, and interval."""
     found = calibration.figures.agreement
     return (
-        FigureLine("kappa", "agreement beyond chance", found.kappa),
-        FigureLine("balanced accuracy", "0.5 is a coin flip", found.balanced_accuracy),
-        FigureLine("TPR", "of the good answers, passed", found.tpr),
-        FigureLine("TNR", "of the bad answers, caught", found.tnr),
-        FigureLine("F1 of the bad", "precision and recall of the bad", found.f1_bad),
-        FigureLine("AUROC", "a good one scores above a bad one", calibration.figures.auroc),
+        ("kappa", "agreement beyond chance", found.kappa),
+        ("balanced accuracy", "0.5 is a coin flip", found.balanced_accuracy),
+        ("TPR", "of the good answers, passed", found.tpr),
+        ("TNR", "of the bad answers, caught", found.tnr),
+        ("F1 of the bad", "precision and recall of the bad", found.f1_bad),
+        ("AUROC", "a good one scores above a bad one", calibration.figures.auroc),
     )
 
 
@@ -231,12 +222,12 @@ def queued_lines(row: QueuedRow) -> list[str]:
 
 def _figures(calibration: Calibration) -> Iterator[str]:
     lines = figure_lines(calibration)
-    width = max(len(line.name) for line in lines)
-    yield f"  {'':{width}}         {lines[0].interval.confidence * 100:g} % interval"
-    for line in lines:
-        ends = f"{line.interval.low:.2f}..{line.interval.high:.2f}"
-        yield f"  {line.name:{width}}  {line.interval.estimate:5.2f}  {ends:<12}  {line.meaning}"
     found = calibration.figures.agreement
+    width = max(len(name) for name, *_ in lines)
+    yield f"  {'':{width}}         {found.kappa.confidence * 100:g} % interval"
+    for name, meaning, interval in lines:
+        ends = f"{interval.low:.2f}..{interval.high:.2f}"
+        yield f"  {name:{width}}  {interval.estimate:5.2f}  {ends:<12}  {meaning}"
     good, bad = (found.passed_good, found.failed_good), (found.passed_bad, found.failed_bad)
     width = max(len("passed"), *(len(f"{count:,}") for count in good + bad))
     yield f"  the judge:   {'passed':>{width}}  {'failed':>{width}}"
