@@ -59,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
     session = config.stash[SESSION] = PytestSession(config, read_settings(config))
     report = None if session.is_worker else RunReport(session, config.rootpath)
     gates = GatePlugin(session, config, report)
+    mutation = None
+    if report is not None and session.settings.mutate is not None:
+        from pytest_ragmetrics.plugin.rows.mutants import MutationReport
+
+        mutation = MutationReport(session, gates)
     config.stash[ROWS] = RowsPlugin(session, gates)
     # A wrapper runs outside those that are registered before it.
     parts = {
@@ -71,21 +76,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "digest": DigestReport(config) if session.settings.digest else None,
         "reporting": report,
         "gating": gates,
-        "mutation": _mutation(session, gates),
+        "mutation": mutation,
         "rows": config.stash[ROWS],
     }
     for name, part in parts.items():
         if part is not None:
             config.pluginmanager.register(part, f"ragmetrics-{name}")
-
-
-def _mutation(session: PytestSession, gates: GatePlugin) -> object:
-    """Return what reports mutants, ``None`` in a process that reports nothing and in a run without any."""
-    if session.is_worker or session.settings.mutate is None:
-        return None
-    from pytest_ragmetrics.plugin.rows.mutants import MutationReport
-
-    return MutationReport(session, gates)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

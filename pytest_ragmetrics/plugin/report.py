@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import sys
 import time
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -121,9 +123,6 @@ class Collector:
 
         A test that was interrupted is left out unless it had scored or failed: its outcome is unknown.
         """
-        import platform
-        from importlib.metadata import version
-
         from pytest_ragmetrics.runs.records import Document, RunRecord, held_to_bounds, position
 
         run = RunRecord(
@@ -348,8 +347,6 @@ class RunReport:
     @cached_property
     def rules(self) -> dict[str, Judging]:
         """What decides the scores of the metrics of the baseline in this run."""
-        from importlib.metadata import version
-
         from pytest_ragmetrics.report.judging import judging_of
 
         if self.baseline is None:

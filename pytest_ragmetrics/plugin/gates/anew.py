@@ -98,7 +98,9 @@ class Today:
             for side, of in zip(sides, ([it.new for it in pairs], [it.old for it in pairs]), strict=True)
         )
         with context.changed(private=self.session):
-            metric = _metric_of(gate, gated, {it.record.rule for it in now})
+            # The one that a data set lists, else one of its name that has the rules of the records of now.
+            rules = {it.record.rule for it in now}
+            metric = unpickled(gated.pickled.get(gate.metric, "")) or metric_of_rule(gate.metric, rules)
         if metric is None:
             unknown = f"the code or the arguments of {named(gate.metric)} are not known to its gate"
             return Anew(problem=f"{unknown}: make it in a module that can be imported")
@@ -170,11 +172,6 @@ def by_one_judge(
 def _is_comparable(pair: TestChange) -> bool:
     is_scored = all(it is not None and it.record.score is not None for it in (pair.new, pair.old))
     return is_scored and not {"question", "metric"} & pair.obstacles.keys()
-
-
-def _metric_of(gate: MarkedGate, gated: GatedSet, rules: Collection[str | None]) -> Metric | None:
-    """Return the metric that a data set lists, else one of its name that has the rules of the records of now."""
-    return unpickled(gated.pickled.get(gate.metric, "")) or metric_of_rule(gate.metric, rules)
 
 
 def _text_of(metric: Metric, sample: Sample) -> str:

@@ -9,7 +9,7 @@ import base64
 import math
 import pickle
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -183,6 +183,7 @@ def gated_set(
         gate = replace(gate, clusters=clusters)
         if gates.setdefault(gate.id, gate) != gate:
             raise ValueError(f"two gates {gate.id!r} differ in stop_when_decided= alone; leave out one of them")
+    compared = {gate.metric for gate in gates.values() if gate.alpha is not None}
     file, line, place = first.location
     return GatedSet(
         function=function,
@@ -194,14 +195,8 @@ def gated_set(
         gates=tuple(reversed(gates.values())),
         total=len(tests),
         metrics=len(metrics),
-        pickled=_pickled(metrics, {gate.metric for gate in gates.values() if gate.alpha is not None}),
+        pickled={it.name: text for it in _scored(metrics) if it.name in compared and (text := pickled(it))},
     )
-
-
-def _pickled(metrics: Iterable[Metric], names: Collection[str]) -> dict[str, str]:
-    """Return the metrics of some names, those inside others among them, but for those that cannot be pickled."""
-    chosen = [metric for metric in _scored(metrics) if metric.name in names] if names else []
-    return {metric.name: text for metric in chosen if (text := pickled(metric))}
 
 
 def pickled(metric: Metric) -> str:
@@ -307,19 +302,18 @@ def gate_among(
     stops = _stops(name, listed, named, stops=stops, bounded=known_scale(scale) is not None)
     if named.get("all_pass") and "rate" not in figures:
         raise ValueError(f"all_pass=True goes with rate= and the score that each answer reaches; write {_EVERY}")
+    common: dict[str, Any] = {"metric": name, "counts_vacuous": vacuous, "scale": known_scale(scale), "unit": unit}
+    inconclusive = named.get("inconclusive") or "fail"
     if alpha is not None:
         return MarkedGate(
-            metric=name,
             statistic="regression",
             bound=0.0,
             better=better,
-            counts_vacuous=vacuous,
             alpha=alpha,
             run_alpha=run_alpha,
             by=str(named.get("by") or ""),
-            scale=known_scale(scale),
-            unit=unit,
-            inconclusive=check_inconclusive(named.get("inconclusive") or "fail", alpha),
+            inconclusive=check_inconclusive(inconclusive, alpha),
+            **common,
         )
     if mistake := _mistake(name, better, figures):
         raise ValueError(mistake)
@@ -328,18 +322,15 @@ def gate_among(
             check_bound(which, figures[which], metric=name, scale=scale)
     bounds = [(which, direction) for which, direction in _BOUNDS if which in figures]
     return MarkedGate(
-        metric=name,
         statistic="rate" if bounds else "mean",
         bound=figures["rate" if bounds else "mean"],
         min_score=figures[bounds[0][0]] if bounds else None,
         better=bounds[0][1] if bounds else better,
         confidence=figures.get("confidence"),
-        inconclusive=check_inconclusive(named.get("inconclusive") or "fail", figures.get("confidence")),
-        counts_vacuous=vacuous,
+        inconclusive=check_inconclusive(inconclusive, figures.get("confidence")),
         all_pass=bool(named.get("all_pass")),
         stop_when_decided=stops,
-        scale=known_scale(scale),
-        unit=unit,
+        **common,
     )
 
 

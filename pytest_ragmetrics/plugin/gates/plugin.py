@@ -88,12 +88,15 @@ class GatePlugin:
             name: replace(self._sets[name], gates=tuple(item.gate for item in found)) for name, found in kept.items()
         }
         self._draw(items)
-        tests: dict[str, list[str]] = defaultdict(list)
-        for item in items:
-            tests[function_of(item)].append(item.nodeid)
-        self._sets = {name: replace(gated, selected=tuple(tests[name])) for name, gated in self._sets.items()}
+        tests = _by_function(items)
+        self._sets = {
+            name: replace(gated, selected=tuple(it.nodeid for it in tests[name])) for name, gated in self._sets.items()
+        }
         if self._session.dry_run:
-            self._plan(whole)
+            from pytest_ragmetrics.plugin.gates.gate import planned_rows
+
+            tests = _by_function(whole)
+            self._sets = {name: replace(it, rows=planned_rows(it, tests[name])) for name, it in self._sets.items()}
         bounded = {name: [gate for gate in found if gate.gate.alpha is None] for name, found in kept.items()}
         alone = [gate for name, found in bounded.items() if name not in selected for gate in found]
         regressions = [gate for found in kept.values() for gate in found if gate.gate.alpha is not None]
@@ -195,14 +198,6 @@ class GatePlugin:
             fault = str(error)
         self._session.markers.note_collected("rag_gate", function, fault=fault)
 
-    def _plan(self, items: list[pytest.Item]) -> None:
-        from pytest_ragmetrics.plugin.gates.gate import planned_rows
-
-        tests: dict[str, list[pytest.Item]] = defaultdict(list)
-        for item in items:
-            tests[function_of(item)].append(item)
-        self._sets = {name: replace(it, rows=planned_rows(it, tests[name])) for name, it in self._sets.items()}
-
     def _draw(self, items: list[pytest.Item]) -> None:
         """Put the tests of each whole set that may stop into a drawn order, at the places where they stood."""
         places: dict[str, list[int]] = defaultdict(list)
@@ -277,6 +272,13 @@ class GatePlugin:
             drift=self._drift,
             verbose=self._config.getoption("verbose", 0) > 0,
         )
+
+
+def _by_function(items: Sequence[pytest.Item]) -> defaultdict[str, list[pytest.Item]]:
+    found: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        found[function_of(item)].append(item)
+    return found
 
 
 def _placed(items: Sequence[Any], gates: Mapping[str, Sequence[GateItem]]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,17 +19,15 @@ class RowsPlugin:
     def __init__(self, session: PytestSession, gates: GatePlugin) -> None:
         self._session = session
         self._gates = gates
+        self._datasets: Datasets | None = None
         self._tests: DatasetTests | None = None
-
-    @cached_property
-    def _datasets(self) -> Datasets:
-        from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets
-
-        return Datasets(self._session)
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Make a test per row of a data set."""
         if (marker := metafunc.definition.get_closest_marker("rag_dataset")) is not None:
+            from pytest_ragmetrics.plugin.rows.dataset_tests import Datasets
+
+            self._datasets = self._datasets or Datasets(self._session)
             self._datasets.parametrize(metafunc, marker)
 
     def tests(self, request: pytest.FixtureRequest) -> DatasetTests:
