@@ -93,7 +93,8 @@ def _write(path: Path, name: str, document: Document, comparison: RunComparison 
             raise
     if not text:  # not in the handler, which holds what was made so far
         text, missing = RENDERERS[name](*_lean(document, comparison), history), f", {_NO_ROOM}"
-    if name == "markdown" and is_step_summary(path):
+    step_summary = os.environ.get(STEP_SUMMARY, "").strip()
+    if name == "markdown" and step_summary and a_path(step_summary, Path()) == path:
         _append(path, text)
     else:
         write_atomically(path, text)
@@ -132,12 +133,6 @@ def _state(work: Callable[[], object]) -> str:
         return f"NOT written, {error.strerror or error}"
     except Exception as error:  # noqa: BLE001 - an error in one report must not lose the results of the run
         return f"NOT written, {type(error).__name__}: {error}"
-
-
-def is_step_summary(path: Path) -> bool:
-    """Tell whether a file is the step summary of GitHub Actions."""
-    named = os.environ.get(STEP_SUMMARY, "").strip()
-    return bool(named) and a_path(named, Path()) == path
 
 
 def _append(path: Path, text: str) -> None:

@@ -46,7 +46,6 @@ from pytest_ragmetrics.runs.wording.runs import (
     paid_usages,
     status_of,
     tally,
-    total_usage,
 )
 from pytest_ragmetrics.stats.intervals import mean_interval, whole_clusters
 from pytest_ragmetrics.stats.scores import common_scale, score_set
@@ -225,7 +224,7 @@ def _metric_point(name: str, records: Sequence[Record]) -> MetricPoint:
         if math.isfinite(interval.half_width):
             low, high = round(interval.low, 6), round(interval.high, 6)
     figures = {field.name: getattr(counts, field.name) for field in fields(counts)}
-    return MetricPoint(**figures, low=low, high=high, cost=total_usage(records).cost)
+    return MetricPoint(**figures, low=low, high=high, cost=sum((it.usage for it in records), Usage()).cost)
 
 
 def _test_point(test: TestRecord) -> TestPoint:
@@ -326,7 +325,7 @@ def read_history(
     taken: dict[bool, int] = {True: 0, False: 0}
     elsewhere = 0
     for file in _latest_first(folder):
-        if branch is not None and _branch_of(file) not in (None, branch):
+        if branch is not None and _head(file).get("branch") not in (None, branch):
             elsewhere += 1
             continue
         try:
@@ -367,11 +366,6 @@ def _head(file: Path) -> Mapping[str, Any]:
         found: Mapping[str, Any] = data.get("run", data)
         return found
     return {}
-
-
-def _branch_of(file: Path) -> str | None:
-    branch = _head(file).get("branch")
-    return branch if isinstance(branch, str) else None
 
 
 def past_sentinels(folder: Path, prompts: PromptBook) -> dict[str, list[tuple[int, float]]]:

@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from pytest_ragmetrics.core.result import Evidence, Nearest, Usage, Verdict, WordChange
 from pytest_ragmetrics.core.sample import Sample, Turn, read_turns, turn_of
+from pytest_ragmetrics.metrics.conversations import earlier_texts, turns_of
+from pytest_ragmetrics.metrics.verdicts import EvidenceCheck
 from pytest_ragmetrics.report.highlights import Highlight, HighlightKind, Stretch, fits, fold
 from pytest_ragmetrics.runs.compare import TestChange
 from pytest_ragmetrics.runs.records import Record, flips, is_met
@@ -204,8 +206,6 @@ class _SampleBuilder:
             self._read_turns(Sample(**sample))
 
     def _read_turns(self, sample: Sample) -> None:
-        from pytest_ragmetrics.metrics.conversations import earlier_texts
-
         turn = turn_of(sample)
         self._turn = turn if isinstance(turn, int) or turn == "all" else None
         # The messages may have been objects of a library, of which a record has the text alone.
@@ -292,6 +292,8 @@ class _SampleBuilder:
         )
         near, said = verdict.nearest, verdict.text
         shown: HighlightKind = fault if not verdict.ok else "found" if verdict.counts else "uncounted"
+        # Those that the sample shows: its own, or all of a whole conversation.
+        turns: list[int | str | None] = [it.number for it in self._turns] or [self._turn]
         if marked and start is not None and end is not None:
             self._highlight("response", 0, (start, end), shown, name, anchor=f"m{name}", link=f"v{name}")
         return VerdictView(
@@ -301,7 +303,7 @@ class _SampleBuilder:
             kind=shown,
             word=word,
             reason=reason,
-            turn=self._turn_anchor(verdict.turn),
+            turn=f"turn{verdict.turn}" if verdict.turn is not None and verdict.turn in turns else None,
             suspicion=self._suspicion(verdict) if verdict.suspicious else "",
             marked=marked,
             evidence=evidence,
@@ -319,8 +321,6 @@ class _SampleBuilder:
 
     def _suspicion(self, verdict: Verdict) -> str:
         """Return what a reader has to check: what of a supported claim is not in the sentences cited for it."""
-        from pytest_ragmetrics.metrics.verdicts import EvidenceCheck
-
         check = EvidenceCheck(self._sample.get("retrieved_contexts") or (), self._sample.get("user_input"))
         cited = [piece.text for piece in verdict.evidence] if len(verdict.text) <= _CLAIM_LENGTH else []
         if cited and (lacking := list(check.missing(verdict.text, cited))):
@@ -354,11 +354,6 @@ class _SampleBuilder:
                 return name
         return None
 
-    def _turn_anchor(self, turn: int | None) -> str | None:
-        """Return the anchor of a turn that the sample shows: its own, or one of the whole conversation."""
-        shown: list[int | str | None] = [it.number for it in self._turns] or [self._turn]
-        return f"turn{turn}" if turn is not None and turn in shown else None
-
     def _earlier(self) -> Iterator[ContextView]:
         for (turn, place), text in self._texts.items():
             marks = self._highlights.get((f"turn {turn}", place), [])
@@ -375,8 +370,6 @@ class _SampleBuilder:
             )
 
     def _spoken(self) -> Iterator[SpokenView]:
-        from pytest_ragmetrics.metrics.conversations import turns_of
-
         for turn in self._turns:
             for place, (message, *_) in enumerate(turn.said):
                 marks = self._highlights.get((f"turn {turn.number}", place), [])

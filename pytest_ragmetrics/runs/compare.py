@@ -288,9 +288,7 @@ def _change(
     new: PlacedRecord | None,
     obstacles: Mapping[Obstacle, Sequence[str]] = MappingProxyType({}),
 ) -> TestChange:
-    this = new or old
-    if this is None:
-        raise ValueError("a change is of a record of at least one of two runs")
+    this = next(it for it in (new, old) if it is not None)
     before, after = (None if it is None else it.record.score for it in (old, new))
     counts = [it is not None and standing(it.record) == "counted" for it in (old, new)]
     kind: Kind = (

@@ -75,7 +75,7 @@ class GoldenFile:
 
     def about(self, source: Source) -> list[Row]:
         """Return the rows about passages, in the order in which they were made; edited rows are among them."""
-        return self._about.get(_id_of(source), [])
+        return self._about.get(row_id(*(passage.text for passage in source)), [])
 
     def append(self, row: Row) -> None:
         """Write a row at the end of the file; raises ``OSError``, and the file is as before then.
@@ -150,10 +150,6 @@ def _is_ours(row: Row) -> bool:
         and isinstance(metadata, dict)
         and {"file", "judge", "support"} <= set(metadata)
     )
-
-
-def _id_of(source: Source) -> str:
-    return row_id(*(passage.text for passage in source))
 
 
 def turns_of(row: Row) -> list[Row]:

@@ -497,11 +497,6 @@ def spent_text(usages: Sequence[Usage]) -> str:
     return usage_text(sum(usages, Usage()), cost=money_text(usage.cost for usage in usages), saved=saved)
 
 
-def total_usage(records: Iterable[Record]) -> Usage:
-    """Return what all scorings cost together; one unknown price makes it unknown."""
-    return sum((record.usage for record in records), Usage())
-
-
 def judges_of(records: Iterable[Record]) -> list[str]:
     """Return the names of the judges, sorted."""
     return sorted({named(name) for record in records if record.judge for name in record.judge.split(", ")})
