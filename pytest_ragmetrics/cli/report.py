@@ -161,11 +161,11 @@ def _merge(arguments: Arguments) -> CommandResult:
 def _write(
     document: Document, comparison: RunComparison | None, files: dict[str, Path], history: History | None = None
 ) -> list[str]:
-    from pytest_ragmetrics.report.files import RENDERERS
+    from pytest_ragmetrics.report.files import render
     from pytest_ragmetrics.runs.wording.figures import counted
 
     for name, path in files.items():
-        write_atomically(path, RENDERERS[name](document, comparison, history))
+        write_atomically(path, render(name, document, comparison, history))
     return [f"{path}: written, {counted(len(document.tests), 'test')}" for path in files.values()]
 
 

@@ -1,3 +1,1 @@
 """Samples scored: one, a table, files of any size; judge, embedder and transports of a run; thresholds of sets."""
-
-from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 NARROWING = ("lf", "ignore", "ignore_glob", "collectonly", "setuponly", "setupplan")
 #: Options that leave tests out of a run which is otherwise the whole.
 PARTS = {"keyword": "-k", "lf": "--lf", "stepwise": "--sw", "deselect": "--deselect", "collectonly": "--collect-only"}
-
-
-class Selection(NamedTuple):
-    """Which tests a run had: the ``paths`` and marks that it was given, and why it is ``partial`` ("" if it is not).
-
-    ``tasks`` are those that each metric asked a judge.
-    """
-
-    paths: str
-    partial: str
-    tasks: Mapping[str, Sequence[str]]
 
 
 def selected_tests(config: pytest.Config, *, exit_status: int, deselected: int) -> tuple[str, str]:

@@ -23,7 +23,6 @@ from pytest_ragmetrics.plugin.settings import unread_options
 
 if TYPE_CHECKING:
     from pytest_ragmetrics.plugin.carried import Carried
-    from pytest_ragmetrics.plugin.cassette import Selection
     from pytest_ragmetrics.plugin.session import PytestSession
     from pytest_ragmetrics.runs.blame import Blame
     from pytest_ragmetrics.runs.compare import RunComparison
@@ -285,7 +284,7 @@ class RunReport:
             return
         from pytest_ragmetrics.report.files import write_files
 
-        document = self._with_origin(self._document(exitstatus), self._session.selection(session, int(exitstatus)))
+        document = self._with_origin(self._document(exitstatus), *self._session.selection(session, int(exitstatus)))
         history, others = None, {}
         if folder is not None:
             from pytest_ragmetrics.report.history import history_of, history_run, write_history
@@ -319,7 +318,9 @@ class RunReport:
         if self._unshown:
             sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unshown))
 
-    def _with_origin(self, document: Document, chosen: Selection) -> Document:
+    def _with_origin(
+        self, document: Document, selection: str, partial: str, tasks: Mapping[str, Sequence[str]]
+    ) -> Document:
         """Return the document with where the run comes from, its tests and what judged them, which only files say."""
         from pytest_ragmetrics.report.judging import judging_of
         from pytest_ragmetrics.runs.origin import origin_of
@@ -329,8 +330,8 @@ class RunReport:
         }
         records = [record for test in document.tests for record in test.records]
         given: dict[str, Any] = {"prompts": self._settings.prompts, "served": self._session.served}
-        judging = judging_of(document.run, records, chosen.tasks, **given)
-        run = replace(document.run, **origin, selection=chosen.paths, partial=chosen.partial, judging=judging)
+        judging = judging_of(document.run, records, tasks, **given)
+        run = replace(document.run, **origin, selection=selection, partial=partial, judging=judging)
         return replace(document, run=run)
 
     def _name_models(self) -> None:

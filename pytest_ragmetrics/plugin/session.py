@@ -22,7 +22,7 @@ import pytest
 from pytest_ragmetrics.core import running
 from pytest_ragmetrics.core.files import RUN_FOLDERS, affordable
 from pytest_ragmetrics.plugin.budget import SessionBudget
-from pytest_ragmetrics.plugin.cassette import RunCassette, Selection, selected_tests
+from pytest_ragmetrics.plugin.cassette import RunCassette, selected_tests
 from pytest_ragmetrics.plugin.markers import Markers, marked_judge, marked_votes
 from pytest_ragmetrics.plugin.recorder import Recorder, skip
 from pytest_ragmetrics.plugin.sentinels import Drift, SessionSentinels
@@ -224,22 +224,13 @@ class PytestSession:
         for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
             import_module(f"pytest_ragmetrics.{module}")
         settings, hook = self.settings, self._hook
+        same = "judge embedder cache cache_dir cache_url cache_url_mode cache_secret timeout retries prompts reasons"
         return Engine(
-            judge=settings.judge,
-            embedder=settings.embedder,
-            cache=settings.cache,
-            cache_dir=settings.cache_dir,
+            **{name: getattr(settings, name) for name in same.split()},
             cassette=self.cassette.open(),
-            cache_url=settings.cache_url,
-            cache_url_mode=settings.cache_url_mode,
-            cache_secret=settings.cache_secret,
             salt=settings.cache_salt,
             concurrency=self.concurrency,
-            width_at_home=at_home(self.settings.concurrency, self._workers),
-            timeout=settings.timeout,
-            retries=settings.retries,
-            prompts=settings.prompts,
-            reasons=settings.reasons,
+            width_at_home=at_home(settings.concurrency, self._workers),
             offer_judge=lambda spec: hook.pytest_ragmetrics_make_judge(config=self._config, spec=spec),
             offer_embedder=lambda spec: hook.pytest_ragmetrics_make_embedder(config=self._config, spec=spec),
             redact=self.recorder.redacted,
@@ -307,8 +298,8 @@ class PytestSession:
         lines += [*self._given_up(rows), *self._waited(rows), *self._shared([row.remote for row in rows if row])]
         return [*lines, *batches, *self._budget.notes(rows, self.planned)]
 
-    def selection(self, session: pytest.Session, exit_status: int) -> Selection:
-        """Return which tests the run had, and what their metrics asked, once its workers have ended."""
+    def selection(self, session: pytest.Session, exit_status: int) -> tuple[str, str, dict[str, list[str]]]:
+        """Return :func:`selected_tests` and the tasks that each metric asked a judge, once all workers have ended."""
         rows = self.workers.ended()
         tasks = {name: {*asked} for name, asked in self._tasks.items()}
         for name, asked in (item for row in rows if row for item in row.tasks.items()):
@@ -317,7 +308,7 @@ class PytestSession:
         paths, partial = selected_tests(self._config, exit_status=exit_status, deselected=deselected)
         if not partial and (session.shouldfail or session.shouldstop or None in rows):
             partial = "the run stopped early"
-        return Selection(paths=paths, partial=partial, tasks={name: sorted(tasks[name]) for name in sorted(tasks)})
+        return paths, partial, {name: sorted(tasks[name]) for name in sorted(tasks)}
 
     @cached_property
     def drift(self) -> Drift:

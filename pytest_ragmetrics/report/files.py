@@ -18,31 +18,21 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.report.history import History
     from pytest_ragmetrics.runs.compare import RunComparison
 
-    Render = Callable[[Document, RunComparison | None, History | None], str]
-
 #: GitHub Actions drops a step summary that is larger than this.
 STEP_SUMMARY_LIMIT = 1024 * 1024
 
 
-def _page(document: Document, comparison: RunComparison | None, history: History | None) -> str:
-    from pytest_ragmetrics.report.page import render_html  # a run that writes JSON alone does not load it
+def render(name: str, document: Document, comparison: RunComparison | None, history: History | None) -> str:
+    """Return the file of a setting (report, json or markdown), with what changed since the baseline."""
+    if name == "json":  # a run that writes it alone loads nothing else
+        return render_json(document)
+    if name == "markdown":
+        from pytest_ragmetrics.report.markdown import render_markdown
+
+        return render_markdown(document, comparison=comparison)
+    from pytest_ragmetrics.report.page import render_html
 
     return render_html(document, comparison=comparison, history=history)
-
-
-def _summary(document: Document, comparison: RunComparison | None, _: History | None) -> str:
-    from pytest_ragmetrics.report.markdown import render_markdown  # as above
-
-    return render_markdown(document, comparison=comparison)
-
-
-#: The function that renders each file from a document, its comparison with the baseline and the history up to it, by
-#: name of the setting.
-RENDERERS: Mapping[str, Render] = {
-    "report": _page,
-    "json": lambda document, *_: render_json(document),
-    "markdown": _summary,
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,9 +53,8 @@ def write_files(
 ) -> Written:
     """Write the files; one that cannot be written does not affect the others.
 
-    ``files`` maps the names of :data:`RENDERERS` to paths; ``others`` are written by functions. Without any score and
-    any decided gate nothing is written, so that a run that selected no such test does not replace a report by an empty
-    one.
+    ``files`` maps the names of :func:`render` to paths; ``others`` are written by functions. Without any score and any
+    decided gate nothing is written, so that a run that selected no such test does not replace a report by an empty one.
     """
     if not any(row.records or is_decided(row.gate) for row in document.tests):
         paths = (*files.values(), *(others or {}))
@@ -87,12 +76,12 @@ def _write(path: Path, name: str, document: Document, comparison: RunComparison 
     """Write a file and return what is missing in it, in words."""
     text = missing = ""
     try:
-        text = RENDERERS[name](document, comparison, history)
+        text = render(name, document, comparison, history)
     except MemoryError:
         if name != "report":
             raise
     if not text:  # not in the handler, which holds what was made so far
-        text, missing = RENDERERS[name](*_lean(document, comparison), history), f", {_NO_ROOM}"
+        text, missing = render(name, *_lean(document, comparison), history), f", {_NO_ROOM}"
     step_summary = os.environ.get(STEP_SUMMARY, "").strip()
     if name == "markdown" and step_summary and a_path(step_summary, Path()) == path:
         _append(path, text)

@@ -198,16 +198,8 @@ def _rules(tests: Iterable[TestRecord]) -> tuple[Rule, ...]:
             ", ".join(sorted({text for text in texts if text})) or None
             for texts in ([it.judge for it in found], [it.rule for it in found])
         )
-        first = found[0]
-        made = Rule(
-            metric=metric,
-            judge=judge,
-            rule=rule,
-            better=first.better,
-            noun=first.noun,
-            scale=first.scale,
-            unit=first.unit,
-        )
+        first: dict[str, Any] = {name: getattr(found[0], name) for name in ("better", "noun", "scale", "unit")}
+        made = Rule(metric=metric, judge=judge, rule=rule, **first)
         functions[metric][made].append(function)
     ordered = (sorted(made.items(), key=lambda it: -len(it[1])) for made in functions.values())
     return tuple(

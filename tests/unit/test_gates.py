@@ -166,7 +166,6 @@ def test_a_set_crosses_processes() -> None:
     gates = [gate_of(metric="clutter", **it) for it in named]
     gated = replace(gated_set(*gates, total=2, selected=["t[1]"]), line=3, scope="T.")
     assert load(GatedSet, json.loads(json.dumps(dump(gated)))) == gated
-    assert gated.location(gates[0]) == ("t.py", 3, "T.t[gate-clutter-mean-0.5]")
 
 
 def found(

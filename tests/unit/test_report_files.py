@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_ragmetrics.report.files import RENDERERS, write_files
+from pytest_ragmetrics.report.files import write_files
 from tests.documents import document, gate, record, row
 
 
 def files_in(folder: Path) -> dict[str, Path]:
-    return {name: folder / f"out.{name}" for name in RENDERERS}
+    return {name: folder / f"out.{name}" for name in ("report", "json", "markdown")}
 
 
 def test_a_score_or_a_decided_gate_is_worth_a_file(tmp_path: Path) -> None:

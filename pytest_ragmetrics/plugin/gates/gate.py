@@ -160,10 +160,6 @@ class GatedSet:
         """Tell whether a test is one of the function, or was in an earlier run."""
         return test == self.function or test.startswith(f"{self.function}[")
 
-    def location(self, gate: MarkedGate) -> tuple[str, int | None, str]:
-        """Return file, line and name of the test of a gate, as reports have them."""
-        return self.file, self.line, f"{self.scope}{self.name}[{gate.id}]"
-
 
 def gated_set(
     tests: Sequence[Any], function: str, *, stops: bool, clusters: ClusterRule = "passages", alpha: float = ALPHA

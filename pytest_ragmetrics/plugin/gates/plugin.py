@@ -326,8 +326,8 @@ class GateItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return the place of the function with the marker."""
-        file, line, place = self.gated.location(self.gate)
-        return self.config.rootpath / file, line, place
+        place = f"{self.gated.scope}{self.gated.name}[{self.gate.id}]"
+        return self.config.rootpath / self.gated.file, self.gated.line, place
 
 
 class _GateError(AssertionError):
