@@ -8,7 +8,7 @@ of both answers are in the cache.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TypeAlias
@@ -28,7 +28,7 @@ from pytest_ragmetrics.metrics.judged import AnyFieldsMetric, JudgedMetric
 from pytest_ragmetrics.metrics.registry import metric_of_rule
 from pytest_ragmetrics.runs.blame import MOST, ROWS, Blame, Part
 from pytest_ragmetrics.runs.compare import RunComparison
-from pytest_ragmetrics.runs.records import Document, Record, TestRecord, function_name, is_met
+from pytest_ragmetrics.runs.records import Document, Record, function_name, is_met
 from pytest_ragmetrics.runs.wording.blame import fallen
 from pytest_ragmetrics.runs.wording.figures import named
 
@@ -56,7 +56,10 @@ async def blame_worse(
     At most so many ``rows`` are asked about, the largest change first. A score that cannot be told is ``unknown``, with
     the reason: nothing of what was paid for is lost.
     """
-    unproven = _unproven(comparison.document.tests)
+    tests = comparison.document.tests
+    gates = [(function_name(it.id), it.gate.metric, it.gate.outcome) for it in tests if it.gate and it.gate.regression]
+    # Those of which a regression gate says that no drop is proven, and none the contrary.
+    unproven = {gate[:2] for gate in gates} - {gate[:2] for gate in gates if gate[2] != "passed"}
     asked: list[_Row] = []
     for test, old, now in fallen(comparison):
         row = _Row(test, old, now, session=session, way=way)
@@ -84,13 +87,6 @@ def with_blame(document: Document, found: Mapping[int, Blame]) -> Document:
         for test in document.tests
     )
     return replace(document, tests=tuple(tests))
-
-
-def _unproven(tests: Sequence[TestRecord]) -> set[tuple[str, str]]:
-    """Return the functions and metrics of which a regression gate says that no drop is proven."""
-    gates = [(function_name(it.id), it.gate.metric, it.gate.outcome) for it in tests if it.gate and it.gate.regression]
-    proven = {gate[:2] for gate in gates if gate[2] != "passed"}
-    return {gate[:2] for gate in gates} - proven
 
 
 class _Missing(Exception):  # noqa: N818 - no error: a score that would tell

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from pytest_ragmetrics.judges.context import Scoring
     from pytest_ragmetrics.judges.embedders.embedder import Embedder
     from pytest_ragmetrics.judges.judge import Judge
-    from pytest_ragmetrics.judges.transports.pace import Pace
     from pytest_ragmetrics.judges.transports.values import Transport
     from pytest_ragmetrics.metrics.base import Metric
     from pytest_ragmetrics.report.earlier import PastRuns
@@ -219,11 +218,15 @@ class PytestSession:
         from pytest_ragmetrics.evaluation.engine import Engine
         from pytest_ragmetrics.judges import context
         from pytest_ragmetrics.judges.transports.limiter import at_home
+        from pytest_ragmetrics.judges.transports.pace import Pace
 
         # Import what reports a failure: once a process has all the files open that it may, no module can be read.
         for module in ("plugin.tracebacks", "plugin.carried", "runs.wording.failures"):
             import_module(f"pytest_ragmetrics.{module}")
         settings, hook = self.settings, self._hook
+        # A process sends as fast as the others together, or its share of that.
+        folder = self.shared_folder if self.is_worker else None
+        pace_file = folder / "pace.sqlite" if folder is not None and folder.is_dir() else None
         same = "judge embedder cache cache_dir cache_url cache_url_mode cache_secret timeout retries prompts reasons"
         return Engine(
             **{name: getattr(settings, name) for name in same.split()},
@@ -237,19 +240,11 @@ class PytestSession:
             run=self.run,
             asker=lambda: context.current().test or self.recorder.test,
             budget=self._budget.budget,
-            pace=self._pace(),
+            pace=Pace(settings.rpm, settings.tpm, file=pace_file, workers=self._workers),
             forecast=self._budget.forecast,
             batching=self._batching,
             witness=None if self._sentinels.drawn is None else self._noted,
         )
-
-    def _pace(self) -> Pace:
-        """Return how fast this process sends requests: as fast as the others together, or its share of that."""
-        from pytest_ragmetrics.judges.transports.pace import Pace
-
-        folder = self.shared_folder if self.is_worker else None
-        file = folder / "pace.sqlite" if folder is not None and folder.is_dir() else None
-        return Pace(self.settings.rpm, self.settings.tpm, file=file, workers=self._workers)
 
     def _noted(self, *stored: Any) -> None:
         """Note a stored reply among which sentinels are drawn."""

@@ -355,13 +355,9 @@ def regression_text(gate: GateRecord) -> str:
     found = gate.regression
     if found is None or gate.outcome == "inconclusive":
         return ""
-    return "; ".join(filter(None, (drop_text(found, gate.n, gate.unit), _anew(found.rejudged))))
-
-
-def _anew(text: str) -> str:
-    """Return what a line says of a drop that was to be judged anew, which its notes explain."""
-    is_judged = text and not text.startswith("not ")
-    return f"{'judged anew' if is_judged else 'not judged anew'}: see the notes" if text else ""
+    # What was judged anew, or why not, is one of the notes.
+    anew = f"{'not ' * found.rejudged.startswith('not ')}judged anew: see the notes" if found.rejudged else ""
+    return "; ".join(filter(None, (drop_text(found, gate.n, gate.unit), anew)))
 
 
 def beside_lines(tests: Sequence[TestRecord]) -> list[str]:
