@@ -36,7 +36,7 @@ from pytest_ragmetrics.report.sample_view import asked_text, build_sample_views,
 from pytest_ragmetrics.report.tests_view import TestView, build_report_view
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs.compare import KINDS, RunComparison, key_of
-from pytest_ragmetrics.runs.origin import build_origin
+from pytest_ragmetrics.runs.origin import ci_name, commit_link, origin_title, short_commit, web_link
 from pytest_ragmetrics.runs.records import Document, Record, TestRecord, is_met
 from pytest_ragmetrics.runs.wording.blame import blame_text
 from pytest_ragmetrics.runs.wording.comparisons import KIND_WORDS, change_text, incomparable_lines, outcome_change
@@ -123,7 +123,7 @@ def render_html(document: Document, *, comparison: RunComparison | None = None, 
 def _called(comparison: RunComparison) -> tuple[str, str]:
     """Return what the baseline and the run are called: commit and time, as far as they are known."""
     runs = comparison.baseline.run, comparison.document.run
-    then, now = (" ".join(filter(None, (build_origin(run).commit, day_text(run.started)))) for run in runs)
+    then, now = (" ".join(filter(None, (short_commit(run.commit), day_text(run.started)))) for run in runs)
     return then, now
 
 
@@ -279,8 +279,9 @@ def environment() -> Environment:
         bound_text,
         figure_text,
         format_interval,
-        build_origin,
         change_text,
+        ci_name,
+        commit_link,
         cost_of,
         day_text,
         gate_line,
@@ -292,15 +293,18 @@ def environment() -> Environment:
         is_met,
         kind_label,
         labels_of,
+        origin_title,
         outcome_change,
         pair_outcome,
         paid_usages,
         regression_text,
         setting_text,
+        short_commit,
         spent_text,
         stop_text,
         value_text,
         votes_text,
+        web_link,
         winner_text,
     )
     made.globals |= {

@@ -1,6 +1,6 @@
 """Where a run comes from: project, branch, commit and CI run, as the CI's variables have it, else git, else nothing.
 
-:func:`origin_of` is what a run records of it, :func:`build_origin` how reports say it, with links that are safe.
+:func:`origin_of` is what a run records of it, :func:`origin_parts` how reports say it, with links that are safe.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -227,41 +226,14 @@ def _host(repository: str, ci: str) -> tuple[str, Sequence[str]]:
     return next(((page, forms) for known, *forms in _HOSTS if page and re.search(known, name)), ("", ()))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OriginView:
-    """Where a run comes from; every text and link is "" where it is not known.
-
-    ``commit`` is short, with a "+" where files were changed since, ``ci`` names the run of the CI. ``title`` is all
-    that names the run, for the title of a page.
-    """
-
-    project: str
-    branch: str
-    commit: str
-    commit_link: str
-    message: str
-    author: str
-    ci: str
-    ci_link: str
-    started: str
-
-    @property
-    def title(self) -> str:
-        """Project, branch and commit."""
-        return " ".join(filter(None, (self.project, self.branch, self.commit)))
+def origin_title(run: RunRecord) -> str:
+    """Return project, branch and commit of a run, as far as they are known."""
+    return " ".join(filter(None, (run.project, run.branch, short_commit(run.commit))))
 
 
-def build_origin(run: RunRecord) -> OriginView:
-    """Return where a run comes from; links of a file are checked, whoever wrote it."""
-    link = web_link(run.ci)
-    return OriginView(
-        commit=short_commit(run.commit),
-        commit_link=commit_link(run.repository, run.commit, ci=run.ci),
-        **{name: getattr(run, name) for name in ("project", "branch", "message", "author")},
-        ci=f"CI {run.ci_number}".strip() if link or run.ci_number else "",
-        ci_link=link,
-        started=started_text(run),
-    )
+def ci_name(run: RunRecord) -> str:
+    """Return what the run of the CI is called, "" where it is not known."""
+    return f"CI {run.ci_number}".strip() if web_link(run.ci) or run.ci_number else ""
 
 
 def started_text(run: RunRecord) -> str:
@@ -271,15 +243,14 @@ def started_text(run: RunRecord) -> str:
 
 def origin_parts(run: RunRecord) -> Iterator[tuple[str, str]]:
     """Yield where a run comes from in words, each with its address or "", without its project and what is unknown."""
-    found = build_origin(run)
-    if found.branch:
-        yield f"branch {found.branch}", ""
-    if found.commit:
-        message = f' "{shortened(found.message, 72)}"' if found.message else ""
-        author = f" by {found.author}" if found.author else ""
-        yield f"commit {found.commit}{message}{author}", found.commit_link
-    if found.ci:
-        yield found.ci, found.ci_link
+    if run.branch:
+        yield f"branch {run.branch}", ""
+    if commit := short_commit(run.commit):
+        message = f' "{shortened(run.message, 72)}"' if run.message else ""
+        author = f" by {run.author}" if run.author else ""
+        yield f"commit {commit}{message}{author}", commit_link(run.repository, run.commit, ci=run.ci)
+    if name := ci_name(run):
+        yield name, web_link(run.ci)
 
 
 def place_link(run: RunRecord, test: TestRecord) -> str:

@@ -28,7 +28,7 @@ from pytest_ragmetrics.report.judging import judging_of
 from pytest_ragmetrics.report.page import render_history
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import Trends, build_trends, trend_lines
-from pytest_ragmetrics.runs.origin import build_origin
+from pytest_ragmetrics.runs.origin import origin_parts, origin_title
 from pytest_ragmetrics.runs.records import Document, render_json
 from tests.documents import HOSTILE, document, gate, record, row
 from tests.histories import hostile, kept, month, scored
@@ -206,16 +206,16 @@ def test_the_view_of_a_run_has_its_history_and_its_place() -> None:
     run = replace(whole.run, project="bot", ci="javascript:1", ci_number="7", commit="4f2c91a0")
     whole = replace(whole, run=replace(run, repository="https://github.com/shop/bot", folder="services/chat"))
     view = build_report_view(whole, history=History(runs=(day, history_run(whole)), branch="main"))
-    origin = build_origin(view.overview.document.run)
-    assert (origin.title, origin.ci, origin.ci_link) == ("bot 4f2c91a", "CI 7", "")
-    assert origin.commit_link == "https://github.com/shop/bot/commit/4f2c91a0"
+    run = view.overview.document.run
+    commit = ("commit 4f2c91a", "https://github.com/shop/bot/commit/4f2c91a0")
+    assert (origin_title(run), *origin_parts(run)) == ("bot 4f2c91a", commit, ("CI 7", ""))
     cells = {test.name: test.trend and test.trend.cells for test in view.tests}
     assert cells == {"test_a": ("held", "held"), "test_b": ("absent", "held")}
     source = "https://github.com/shop/bot/blob/4f2c91a0/services/chat/tests/test_assistant.py#L12"
     assert {test.source for test in view.tests} == {source}
     plain = build_report_view(document(row("test_a", scored(0.5, "It is."))))
     assert plain.tests[0].trend is None
-    assert plain.tests[0].source == build_origin(plain.overview.document.run).title == ""
+    assert plain.tests[0].source == origin_title(plain.overview.document.run) == ""
 
 
 def changed(run: HistoryRun, **fields: Any) -> HistoryRun:
