@@ -8,7 +8,7 @@ from typing import Any
 from pytest_ragmetrics.core.result import Direction, MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.decide import GateDecision, evaluate_gates
+from pytest_ragmetrics.plugin.gates.decide import GateDecision, RunTests, evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
 from pytest_ragmetrics.runs.records import Document, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
@@ -56,8 +56,9 @@ def evaluate_gate(
 ) -> GateDecision:
     """Decide a gate over the tests of a function, all of which ran, or over a set; against the runs before, if any.
 
-    ``of`` are arguments of :func:`evaluate_gates`.
+    ``of`` are arguments of :func:`evaluate_gates`, and fields of :class:`RunTests`.
     """
     whole = gated or gated_set(gate, total=len(tests), selected=tests, function=function)
-    given = {"skipped": (), "ran": tests.keys(), "baseline": Baseline(runs=before) if before else None, **of}
-    return evaluate_gates([(gate, whole)], tests.get, **given)[0]
+    which = {"ran": tests.keys(), **{name: of.pop(name) for name in ("ran", "skipped", "spared") if name in of}}
+    given = {"baseline": Baseline(runs=before) if before else None, **of}
+    return evaluate_gates([(gate, whole)], RunTests(tests.get, **which), **given)[0]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pytest_ragmetrics.core.result import MetricResult
 from pytest_ragmetrics.core.sample import Sample
 from pytest_ragmetrics.evaluation.table import Evaluation, Row
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
+from pytest_ragmetrics.plugin.gates.decide import RunTests, evaluate_gates
 from pytest_ragmetrics.report.history import History, HistoryRun, MetricPoint
 from pytest_ragmetrics.runs.records import Document, Gate, GateRecord, Judging, function_name
 from pytest_ragmetrics.runs.tables import Baseline
@@ -178,7 +178,7 @@ def gates(sets: Sequence[tuple[Document, Document]], **named: Any) -> list[GateR
     now = {test.id: test for side, _ in sets for test in side.tests}
     before = tuple(test for _, side in sets for test in side.tests)
     baseline = Baseline(runs=(replace(sets[0][1], tests=before),))
-    found = evaluate_gates([(asked, each) for each in whole], now.get, skipped=(), ran=now.keys(), baseline=baseline)
+    found = evaluate_gates([(asked, each) for each in whole], RunTests(now.get, now.keys()), baseline=baseline)
     return [each.record for each in found]
 
 

@@ -14,7 +14,7 @@ import pytest
 from pytest_ragmetrics import metric
 from pytest_ragmetrics.core.codec import dump, load
 from pytest_ragmetrics.metrics import ContextRecall, Faithfulness, Latency, Metric, RagasScore
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
+from pytest_ragmetrics.plugin.gates.decide import RunTests, evaluate_gates
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate, gate_among
 from pytest_ragmetrics.plugin.gates.merged import merged_gates
 from pytest_ragmetrics.runs.compare import compare_documents
@@ -318,7 +318,7 @@ def against(before: Document | None, after: Document, *gates: MarkedGate, **of: 
     tests = {test.id: test for test in after.tests}
     gated = set_of(tests, *gates)
     of["baseline"] = None if before is None else Baseline(runs=(before,))
-    return evaluate_gates([(gate, gated) for gate in gates], tests.get, skipped=(), ran=tests, **of)
+    return evaluate_gates([(gate, gated) for gate in gates], RunTests(tests.get, tests), **of)
 
 
 def points(*scores: float | None, **fields: Any) -> list[Record]:

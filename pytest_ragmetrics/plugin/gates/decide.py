@@ -57,15 +57,24 @@ class GateDecision:
     text: str
 
 
+class RunTests(NamedTuple):
+    """The tests of a run: ``find`` returns the record of one, if it left one.
+
+    ``ran`` are those that ran to their end; of the others some were ``skipped``, or not needed any more, ``spared``.
+    """
+
+    find: Callable[[str], TestRecord | None]
+    ran: Collection[str]
+    skipped: Collection[str] = ()
+    spared: Collection[str] = ()
+
+
 def evaluate_gates(
     gates: Iterable[tuple[MarkedGate, GatedSet]],
-    find: Callable[[str], TestRecord | None],
+    run: RunTests,
     *,
-    skipped: Collection[str],
-    ran: Collection[str],
     baseline: Baseline | None = None,
     judging: Mapping[str, Judging] = MappingProxyType({}),
-    spared: Collection[str] = (),
     anew: JudgesAnew = nobody,
     drift: Callable[[str], str] = lambda _: "",
     others: Iterable[RegressionRecord] = (),
@@ -73,15 +82,12 @@ def evaluate_gates(
 ) -> list[GateDecision]:
     """Decide gates by the records of the tests of their sets, the regression gates among them together.
 
-    ``find`` returns the record of a test, if it left one; ``skipped`` and ``ran`` are the tests that were skipped,
-    and those that ran to their end, ``spared`` those that were not needed any more. A set that did not run whole
-    decides nothing; one with unscored rows fails, and so does one in which there was nothing to check. A regression
-    gate is skipped without a ``baseline``. Where the judge, the ``judging`` of its metric, or by ``drift`` the judge
-    itself changed, both sides are compared as ``anew`` judges them. ``others`` were decided before, and share the error
-    with those that are left. One that stops when it is decided is exact over a whole set, and else decided by the first
-    rows of the drawn order. ``verbose`` adds other figures.
+    A set that did not run whole decides nothing; one with unscored rows fails, and so does one in which there was
+    nothing to check. A regression gate is skipped without a ``baseline``. Where the judge, the ``judging`` of its
+    metric, or by ``drift`` the judge itself changed, both sides are compared as ``anew`` judges them. ``others`` were
+    decided before, and share the error with those that are left. One that stops when it is decided is exact over a
+    whole set, and else decided by the first rows of the drawn order. ``verbose`` adds other figures.
     """
-    run = _Tests(find, skipped, ran, spared)
     sets = [_whole(gate, gated, run) for gate, gated in gates]
     whole = {place: it for place, it in enumerate(sets) if not it.omitted}
     decided = {place: _held(it, run) for place, it in whole.items() if it.gate.alpha is None}
@@ -90,15 +96,6 @@ def evaluate_gates(
         compare = partial(compare_set, baseline=baseline, judging=judging, anew=anew)
         decided |= decide_regressions(regressions, compare, drift=drift, others=[*others], verbose=verbose)
     return [_decision(it, decided.get(place), baseline) for place, it in enumerate(sets)]
-
-
-class _Tests(NamedTuple):
-    """The tests of a run, as :func:`evaluate_gates` takes them."""
-
-    find: Callable[[str], TestRecord | None]
-    skipped: Collection[str]
-    ran: Collection[str]
-    spared: Collection[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,14 +109,14 @@ class _Set:
     better: Direction
     omitted: int
 
-    def regression(self, run: _Tests) -> RegressionGate:
+    def regression(self, run: RunTests) -> RegressionGate:
         """Return it as a gate that is compared with the baseline."""
         tests = [test for test in map(run.find, self.gated.selected) if test is not None and test.id in run.ran]
         apart = bool(self.found.unscored) or not self.found.counted
         return RegressionGate(gate=self.gate, gated=self.gated, tests=tests, apart=apart)
 
 
-def _whole(gate: MarkedGate, gated: GatedSet, run: _Tests) -> _Set:
+def _whole(gate: MarkedGate, gated: GatedSet, run: RunTests) -> _Set:
     """Return a gate with the scores of those tests of its set that its metric scores."""
     if gated.draw is None:
         apart = {test for test in gated.selected if test in run.ran and _is_apart(gate, run.find(test))}
@@ -144,7 +141,7 @@ def _whole(gate: MarkedGate, gated: GatedSet, run: _Tests) -> _Set:
     return _Set(gate=gate, gated=gated, rows=rows, found=scores, better=better or "higher", omitted=omitted)
 
 
-def _held(it: _Set, run: _Tests) -> Decided | None:
+def _held(it: _Set, run: RunTests) -> Decided | None:
     """Hold a set to the bound of its gate; ``None`` where its scores say nothing."""
     gate, gated = it.gate, it.gated
     if gate.stop_when_decided:

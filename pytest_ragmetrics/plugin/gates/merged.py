@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from pytest_ragmetrics.plugin.gates.decide import evaluate_gates, terms
+from pytest_ragmetrics.plugin.gates.decide import RunTests, evaluate_gates, terms
 from pytest_ragmetrics.plugin.gates.gate import GatedSet, MarkedGate
 from pytest_ragmetrics.runs.records import GateRecord, Judging, RegressionRecord, TestRecord
 from pytest_ragmetrics.runs.tables import Baseline
@@ -29,9 +29,7 @@ def merged_gates(
     members = {test.id: test for test in tests if test.gate is None}
     decisions = evaluate_gates(
         waiting.values(),
-        members.get,
-        skipped=(),  # Tests that were skipped without a record are in no document.
-        ran=members.keys(),
+        RunTests(members.get, members.keys()),  # those that were skipped without a record are in no document
         baseline=baseline,
         judging=judging,
         others=before.values(),

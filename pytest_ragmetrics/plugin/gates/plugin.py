@@ -256,18 +256,15 @@ class GatePlugin:
     def _evaluated(
         self, gates: Sequence[tuple[MarkedGate, GatedSet]], others: Mapping[str, TestRecord] = MappingProxyType({})
     ) -> list[GateDecision]:
-        from pytest_ragmetrics.plugin.gates.decide import evaluate_gates
+        from pytest_ragmetrics.plugin.gates.decide import RunTests, evaluate_gates
 
         report: Any = self._report
         tests = report.collector
         return evaluate_gates(
             gates,
-            lambda test: others.get(test) or tests.test(test),
-            skipped=tests.skipped,
-            ran=tests.ran,
+            RunTests(lambda test: others.get(test) or tests.test(test), tests.ran, tests.skipped, tests.spared),
             baseline=report.baseline,
             judging=report.rules,
-            spared=tests.spared,
             anew=self._anew,
             drift=self._drift,
             verbose=self._config.getoption("verbose", 0) > 0,
