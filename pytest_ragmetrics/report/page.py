@@ -139,6 +139,7 @@ def render_calibration(calibration: Calibration, *, worst: int = 50) -> str:
         "calibration.html.jinja",
         styles=("calibration.css",),
         headline=text.headline(calibration),
+        by=text.decider(calibration),
         left_out=[line.strip() for line in text.left_out(calibration)],
         threshold=text.threshold_line(calibration),
         confidence=f"{calibration.figures.auroc.confidence * 100:g} %",

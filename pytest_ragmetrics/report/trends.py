@@ -179,7 +179,8 @@ def build_trends(history: History) -> Trends:
     failing = sorted((test for test in tests.values() if test.since), key=lambda test: test.since, reverse=True)
     headline = f"{counted(len(failing), 'test')} {agreeing(len(failing), 'fails')}" if failing else "No test fails"
     if failing and len(runs) > 1:
-        headline += f", {sum(test.newly for test in failing) or 'none'} of them newly"
+        newly = sum(test.newly for test in failing)
+        headline += ", all newly" if newly == len(failing) > 1 else f", {newly or 'none'} of them newly"
     facts = [*history_facts(history), f"{counted(len(last.tests), 'test')} in the last"]
     costs = [run.cost for run in runs if run.cost is not None]
     facts += [f"{cost_text(sum(costs))} in all"] if any(costs) else []

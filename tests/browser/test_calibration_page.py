@@ -25,3 +25,7 @@ def test_no_word_of_a_table_is_broken_and_axe_finds_nothing(open_page: OpenRepor
         check_views(axe, page, view)
         assert page.locator("th, td").evaluate_all(cut) == 0
         assert page.get_by_role("rowheader", name="AUROC").evaluate(lines) == 1
+    # A metric without a judge is named instead of one.
+    assert page.locator("h1").inner_text() == "lexical_grounding (no judge) against 13 human labels: 6 good, 7 bad"
+    assert page.locator("thead").nth(1).inner_text().split() == "The metric passed The metric failed".split()
+    assert page.locator(".row").inner_text().endswith("people say bad (label 0), the metric passed it")

@@ -257,7 +257,9 @@ def test_the_page_is_well_formed_and_runs_nothing() -> None:
         assert not {"\u202e", "\x1b"} & set(text)
     page = render_calibration(calibrate(Written(), CLEAR, threshold=0.5), worst=1)
     text = html.unescape(re.sub("<[^<>]*>", "", page))
-    for said in ("written by house judge", "-0.30–0.84", "People say good", "Disagreements: 2", "and 1 more"):
+    for said in ("written by house judge", "score ≥ 0.5, as", "−0.30 to 0.84", "kappa 0.25 (−0.47 to"):
+        assert said in text
+    for said in ("The judge passed", "People say good", "Disagreements: 2", "and 1 more"):
         assert said in text
 
 

@@ -84,6 +84,7 @@ def test_where_lower_is_better_the_lowest_wins() -> None:
     assert pair.difference.interval.estimate == pytest.approx(0.8)
     assert ({found.winner for found in made.rows}, pair.winner, pair.kinds) == ({0}, 0, {"worse": 8})
     assert headlines(made) == ["a is better than b in toxicity"]
+    assert "95 % interval +0.14 to +0.87" in render_columns(made)
 
 
 def test_seconds_tie_within_a_tenth_and_equal_ones_have_no_interval() -> None:

@@ -303,6 +303,8 @@ def test_a_test_fails_since_a_run(scores: tuple[float | str, ...], since: int | 
     assert view.headline == (f"1 test fails, {1 if since == 3 else 'none'} of them newly" if since else "No test fails")
     # Runs of one minute have one name.
     assert shown(*(replace(run, run=runs[0].run) for run in runs)).headline == view.headline
+    two = [kept(day, {"test_a": score, "test_b": score}) for day, score in enumerate((0.9, 0.5), 1)]
+    assert shown(*two).headline == "2 tests fail, all newly"
     assert shown(runs[0]).headline == ("1 test fails" if scores[0] == 0.5 else "No test fails")
 
 

@@ -57,7 +57,7 @@ ONE, TWO = (f"{what} rightly (95 % interval 0.02..1.00)" for what in ("rejected"
         ([mark(), mark(ok=True)], f"openai:one, in 1 test: 1 of 1 {ONE}, 1 of 1 {TWO}"),
         # Findings of one test are dependent: two that agree say no more than one.
         ([mark(), mark(finding="Fern.")], f"openai:one, in 1 test: 2 of 2 {ONE}"),
-        ([mark(judge=None)], f"no judge (the metric computes), in 1 test: 1 of 1 {ONE}"),
+        ([mark(judge=None)], f"no judge, in 1 test: 1 of 1 {ONE}"),
         ([mark(judge="\x1b[31mred")], f"[31mred, in 1 test: 1 of 1 {ONE}"),
     ],
 )

@@ -56,12 +56,17 @@ def calibration_lines(calibration: Calibration, *, worst: int = SHOWN) -> list[s
 def headline(calibration: Calibration) -> str:
     """Return one line: the metric, the judge, and the numbers of labels and groups."""
     good = sum(row.good for row in calibration.rows)
-    judge = calibration.judge or "no judge (the metric computes)"
+    judge = f" by {printable(calibration.judge)}" if calibration.judge else " (no judge)"
     groups = f" in {counted(calibration.groups, 'group')}" if calibration.grouped else ""
     return (
-        f"{printable(calibration.metric)} by {printable(judge)} against "
+        f"{printable(calibration.metric)}{judge} against "
         f"{counted(len(calibration.rows), 'human label')}{groups}: {good} good, {len(calibration.rows) - good} bad"
     )
+
+
+def decider(calibration: Calibration) -> str:
+    """Return what passes or fails an answer: the judge, or a metric that has none."""
+    return "the judge" if calibration.judge else "the metric"
 
 
 def left_out(calibration: Calibration) -> list[str]:
@@ -94,7 +99,7 @@ def mark_lines(marks: Sequence[MarkedVerdicts]) -> list[str]:
             if right is not None
         ]
         shares += [f"{found.unsure:,} unsure"] if found.unsure else []
-        judge = printable(found.judge or "no judge (the metric computes)")
+        judge = printable(found.judge or "no judge")
         lines.append(f"  by {judge}, in {counted(found.tests, 'test')}: {', '.join(shares)}")
     return ["marks of findings, in no figure, as readers chose what they marked:", *lines] if lines else []
 
@@ -185,7 +190,7 @@ def disagreement_line(calibration: Calibration, row: LabelledRow) -> str:
     """Return the line with the name of a row, its label, and the verdict of the judge."""
     label = "good" if row.good else "bad"
     verdict = "passed" if calibration.passes(row) else "failed"
-    return f"{named(row.name)}: people say {label} (label {row.label:g}), the judge {verdict} it"
+    return f"{named(row.name)}: people say {label} (label {row.label:g}), {decider(calibration)} {verdict} it"
 
 
 def evidence_lines(calibration: Calibration, row: LabelledRow) -> list[str]:
@@ -230,6 +235,6 @@ def _figures(calibration: Calibration) -> Iterator[str]:
         yield f"  {name:{width}}  {interval.estimate:5.2f}  {ends:<12}  {meaning}"
     good, bad = (found.passed_good, found.failed_good), (found.passed_bad, found.failed_bad)
     width = max(len("passed"), *(len(f"{count:,}") for count in good + bad))
-    yield f"  the judge:   {'passed':>{width}}  {'failed':>{width}}"
+    yield f"  {f'{decider(calibration)}:':<12} {'passed':>{width}}  {'failed':>{width}}"
     yield "  people: good " + "  ".join(f"{count:>{width},}" for count in good)
     yield "          bad  " + "  ".join(f"{count:>{width},}" for count in bad)
