@@ -398,7 +398,8 @@ def coverage_text(compared: ComparedColumns) -> str:
     names = [named(name) for name in compared.names]
     alone = [f"{count:,} of {name}" for name, count in zip(names, compared.alone, strict=True) if count]
     left_out = f"; without a counterpart: {', '.join(alone)}" if alone else ""
-    return f"{counted(len(compared.rows), 'row')} in all of {', '.join(names)}{left_out}"
+    several = f"all of {', '.join(names)}" if len(names) > COLUMNS[0] else " and ".join(names)
+    return f"{counted(len(compared.rows), 'row')} in {several}{left_out}"
 
 
 def column_lines(compared: ComparedColumns) -> list[str]:

@@ -98,7 +98,8 @@ class Axis:
 
     def ends(self, *, share: bool, unit: str = "") -> tuple[str, str]:
         """Return both ends as texts."""
-        return bound_text(self.low, share=share, unit=unit), bound_text(self.high, share=share, unit=unit)
+        low, high = (bound_text(end, share=share, unit=unit).replace("-", MINUS) for end in (self.low, self.high))
+        return low, high
 
 
 def value_text(value: float, bound: float | None = None, *, share: bool, unit: str = "") -> str:
@@ -210,7 +211,7 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricView:
-    """A metric over all tests; ``change`` is its mean against that of the baseline, and in a word.
+    """A metric over all tests; ``change`` is its mean against that of the baseline, "" where it is the same.
 
     ``tests`` counts those with a score that is "failed", "unscored" or "vacuous": a test may hold several.
     """
@@ -219,7 +220,7 @@ class MetricView:
     tests: Mapping[str, int]
     thresholds: tuple[Threshold, ...]
     lower: bool
-    change: tuple[str, str] | None
+    change: str
     worst: float | None
     distribution: Distribution | None
 
@@ -244,10 +245,10 @@ def _metric_view(
     bounded = common_scale(counted_records) is not None
     thresholds = {(t.bound, t.operator): t for record in records if (t := record.threshold)}
     lower = records[0].better == "lower"
-    shown = None
+    shown = ""
     kind = kind_of(change.before, change.after, records[0].better, totals.unit) if change else "same"
     if change and change.change and kind != "same" and (totals.unit or abs(change.change) >= _SMALLEST_CHANGE):
-        shown = f"{figure_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}", kind
+        shown = f"{figure_text(abs(change.change), totals.unit)} {kind} over {counted(change.pairs, 'score')}"
     return MetricView(
         tally=totals,
         tests={state: tests[totals.metric, state] for state in ("failed", "unscored", "vacuous")},

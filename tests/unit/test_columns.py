@@ -188,7 +188,7 @@ def test_rows_are_the_pairs_of_two_runs() -> None:
     nameless = [replace(it, sample=replace(it.sample, id=None)) for it in asked]
     made = compare_runs([("a", run(first)), ("b", run(*nameless))])
     assert [found.key for found in made.rows] == ["q"]
-    assert coverage_text(made).endswith("without a counterpart: 1 of b")
+    assert coverage_text(made) == "1 row in a and b; without a counterpart: 1 of b"
     other = answered("q", 0.5, sample={"user_input": "Why?"})
     made = compare_runs([("a", run(first, second)), ("b", run(other, second))])
     assert [found.key for found in made.rows] == ["r"]

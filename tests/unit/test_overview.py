@@ -192,6 +192,7 @@ def test_of_many_groups_the_worst_are_shown() -> None:
 )
 def test_an_axis_spans_where_the_values_are(values: list[float], ends: tuple[float, float]) -> None:
     axis = Axis.around(values)
+    assert "-" not in "".join(axis.ends(share=False))  # a minus sign
     assert (axis.low, axis.high) == ends
     assert all(0 <= axis.place(value) <= 100 for value in values)
 
@@ -231,6 +232,10 @@ def test_a_gate_says_what_it_is_over() -> None:
     part = replace(gate(n=2, unscored=1), total=9)
     assert "<small>n 2, 1 unscored, of 9 tests</small>" in macros.gates(overview_of(row("test_gate", gate=part)))
     assert "<small>n 40</small>" in macros.gates(overview_of(row("test_gate", gate=gate())))
+    # The limit of a test that drew a line is said once.
+    drops = (DROP, "(limit 5 %)</small>"), (replace(DROP, p=None, silence="one judge"), "one judge, alpha 0.05</small>")
+    for drop, end in drops:
+        assert end in macros.gates(overview_of(row("test_gate", gate=replace(gate(value=-0.07), regression=drop))))
 
 
 def test_gates_of_one_name_are_told_apart_by_their_test() -> None:
@@ -323,7 +328,7 @@ def test_the_facts_of_a_run() -> None:
     macros: Any = environment().get_template("overview.html.jinja").module
     judge, rest = macros.judge(view), macros.run(view)
     assert "3 calls, 990 tokens, $0.03; 3 saved by the cache, $0.05 (" in judge
-    assert " · 48.3 s (" in judge
+    assert " · 48.3\u00a0s (" in judge
     assert re.findall("<bdi>(.*?)</bdi>", rest) == ["a", "not set", "b", "yes", "c", "0.5"]
     assert '<li dir="auto">stopped at the budget</li>' in rest
     assert "not by a model" not in judge
@@ -349,11 +354,11 @@ def test_what_cannot_be_compared_is_named() -> None:
 def test_a_metric_says_how_its_mean_changed() -> None:
     after = run(0.4, 0.8)
     (line,) = build_report_view(after, compare_documents(after, run(0.9, 0.5))).overview.metrics
-    assert line.change == ("0.100 worse over 2 scores", "worse")
+    assert line.change == "0.100 worse over 2 scores"
     (line,) = build_report_view(after, compare_documents(after, run(0.4, 0.8001))).overview.metrics
-    assert line.change is None
+    assert line.change == ""
     # Seconds differ in every run: from a tenth on they are a change.
-    for seconds, change in ((1.025, None), (1.5, ("0.500 s worse over 1 score", "worse"))):
+    for seconds, change in ((1.025, ""), (1.5, "0.500 s worse over 1 score")):
         old, now = (
             document(row("test_0", record("latency", it, at_least=None, better="lower", unit="s")))
             for it in (1.0, seconds)

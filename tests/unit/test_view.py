@@ -99,9 +99,13 @@ def test_a_row_leads_with_a_score_that_says_something() -> None:
     macros: Any = environment().get_template("test.html.jinja").module
     assert 'faithfulness</bdi> <span class="change">was 0.50' in macros.row(view)
     same = record("faithfulness", 0.92)
+    # A score that was expected to fall short is not red, and says so.
+    assert re.findall(r'class="v[^"]*"', macros.row(only(row("t", FAILED, outcome="xfailed")))) == ['class="v"']
+    assert "<span>failed as expected</span>" in macros.row(only(row("t", FAILED, outcome="xfailed")))
+    assert 'class="v failed"' in macros.row(only(row("t", FAILED, outcome="failed")))
     earlier, both = (document(row("test_a", same, record("relevancy", score))) for score in (0.91, 0.99))
     (view,) = build_report_view(both, compare_documents(both, earlier)).tests
-    assert "was" not in macros.row(view)
+    assert '<bdi>relevancy</bdi> <span>✓ 0.99</span> <span class="change">was 0.91' in macros.row(view)
 
 
 RESPONSE = "It says “Hoses may be used” and “sheds need nothing”."
