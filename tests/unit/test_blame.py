@@ -11,8 +11,10 @@ from pytest_ragmetrics.core import loop
 from pytest_ragmetrics.evaluation.blame import blame_worse
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.judges.context import changed
+from pytest_ragmetrics.report.columns import compare_runs
 from pytest_ragmetrics.report.outcomes import paired_tests
-from pytest_ragmetrics.report.page import render_html
+from pytest_ragmetrics.report.page import environment, render_columns, render_html
+from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.runs.blame import Blame
 from pytest_ragmetrics.runs.compare import compare_documents
 from pytest_ragmetrics.runs.records import RegressionRecord, read_document, render_json
@@ -179,4 +181,11 @@ def test_the_page_sorts_by_the_part_and_files_keep_it(part: Any, cause: str, tmp
     assert others == ([f"  unknown, 1: {HOSTILE[0]}"] if part == "unknown" else [])
     page = render_html(read, comparison=comparison)
     assert HOSTILE[0] not in page
+    # In the view of a test, in what changed in it, and on the page of two runs.
+    view = build_report_view(read, comparison)
+    bodies: Any = [environment().get_template(f"{name}.html.jinja").module for name in ("test", "compare")]
+    pages = [bodies[0].body(view.tests[0]), bodies[1].body(view.tests[0], None)]
+    pages.append(render_columns(compare_runs([("then", document(was)), ("now", read)])))
+    said = f"Cause of the drop in <bdi>quoted_spans_alignment</bdi>: <bdi>{part}: "
+    assert [it.count(said) for it in pages] == [1, 1, 1]
     assert "judged again 0.00; of the reference the old passages have 0.90, the new ones 0.40" in blame_text(blame)
