@@ -20,7 +20,7 @@ from pytest_ragmetrics.evaluation.evaluate import evaluated
 from pytest_ragmetrics.evaluation.mutants import MUTANT_KINDS, Mutant, mutants_of
 from pytest_ragmetrics.evaluation.runner import BoundedMetric
 from pytest_ragmetrics.evaluation.session import OwnSession
-from pytest_ragmetrics.runs.records import DocumentError, Record, read_document
+from pytest_ragmetrics.runs.records import DocumentError, MutantRecord, Record, read_document
 from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, text_table
 
 T = TypeVar("T")
@@ -69,32 +69,17 @@ def killed(metric: BoundedMetric, original: MetricResult | None, mutant: MetricR
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Judged:
-    """A mutant, in words, and by metric or test whether it was killed, ``None`` where that cannot be said.
+class Judged(MutantRecord):
+    """A mutant of a sample; ``change`` is what a document says of it besides."""
 
-    ``change`` is what a document says of it besides. One at which something else ``fails`` has not survived.
-    ``measured`` are the metrics of its tests, each with whether a bound holds it.
-    """
-
-    kind: str
-    text: str
-    verdicts: Mapping[str, bool | None]
     change: Mapping[str, Any] = field(default_factory=dict)
-    measured: Mapping[str, bool] = field(default_factory=dict)
-    fails: bool = False
-
-    @property
-    def killed(self) -> bool | None:
-        """Whether any metric killed it."""
-        found = [verdict for verdict in self.verdicts.values() if verdict is not None]
-        return any(found) if True in found or (found and not self.fails) else None
 
 
 class MutationTable:
     """The mutants of ``rows`` samples; ``share`` is that of the killed, which ``judges``, metrics or tests, noticed."""
 
     def __init__(
-        self, judged: Sequence[Judged], *, judges: Sequence[str], kinds: Sequence[str], rows: int, seed: int | str
+        self, judged: Sequence[MutantRecord], *, judges: Sequence[str], kinds: Sequence[str], rows: int, seed: int | str
     ) -> None:
         self.judged, self.judges, self.kinds, self.rows, self.seed = judged, judges, kinds, rows, seed
         self._of_kind = {kind: [each for each in judged if each.kind == kind] for kind in kinds}
@@ -104,7 +89,7 @@ class MutationTable:
         self.share = found / of if of else None
 
     @staticmethod
-    def _count(judged: Iterable[Judged], judge: str) -> tuple[int, int]:
+    def _count(judged: Iterable[MutantRecord], judge: str) -> tuple[int, int]:
         """Return how many a metric or test, or any, killed, and of how many."""
         verdicts = [each.killed if judge == _ANY else each.verdicts.get(judge) for each in judged]
         return verdicts.count(True), len(verdicts) - verdicts.count(None)
@@ -133,7 +118,8 @@ class MutationTable:
 
     def advice(self, kind: str) -> str:
         """Return which metrics, or bounds for those measured, would notice the survivors of a kind."""
-        held = {name: [it.measured.get(name) for it in self.survivors if it.kind == kind] for name in NOTICED_BY[kind]}
+        alive = [it.measured for it in self.survivors if it.kind == kind]
+        held = {name: [it.get(name) for it in alive] for name in NOTICED_BY.get(kind, ())}
         lacking = {name: name if None in bounds else f"a bound for {name}" for name, bounds in held.items()}
         return ", or ".join(lacking[name] for name in held if not all(held[name])) or _STRICTER
 
@@ -149,7 +135,12 @@ class MutationTable:
                 for kind, row in self.counts().items()
             },
             "mutants": [
-                {**each.change, "kind": each.kind, "killed": each.killed, "verdicts": dict(each.verdicts)}
+                {
+                    **(each.change if isinstance(each, Judged) else {}),
+                    "kind": each.kind,
+                    "killed": each.killed,
+                    "verdicts": dict(each.verdicts),
+                }
                 for each in self.judged
             ],
         }

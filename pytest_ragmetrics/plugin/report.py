@@ -284,7 +284,7 @@ class RunReport:
             return
         from pytest_ragmetrics.report.files import write_files
 
-        document = self._with_origin(self._document(exitstatus), *self._session.selection(session, int(exitstatus)))
+        document = self._with_origin(self._document(exitstatus), session, int(exitstatus))
         history, others = None, {}
         if folder is not None:
             from pytest_ragmetrics.report.history import history_of, history_run, write_history
@@ -318,16 +318,17 @@ class RunReport:
         if self._unshown:
             sys.stderr.write("".join(f"ragmetrics: {line}\n" for line in self._unshown))
 
-    def _with_origin(
-        self, document: Document, selection: str, partial: str, tasks: Mapping[str, Sequence[str]]
-    ) -> Document:
-        """Return the document with where the run comes from, its tests and what judged them, which only files say."""
+    def _with_origin(self, document: Document, session: pytest.Session, exitstatus: int) -> Document:
+        """Return the document with what only files say: where the run comes from, its judges and its mutants."""
         from pytest_ragmetrics.report.judging import judging_of
         from pytest_ragmetrics.runs.origin import origin_of
 
         origin: dict[str, Any] = {
             **origin_of(self._root, title=self._settings.report_title, redact=self._session.recorder.redacted)
         }
+        if (mutation := session.config.pluginmanager.get_plugin("ragmetrics-mutation")) is not None:
+            origin["mutants"] = mutation.mutants
+        selection, partial, tasks = self._session.selection(session, exitstatus)
         records = [record for test in document.tests for record in test.records]
         given: dict[str, Any] = {"prompts": self._settings.prompts, "served": self._session.served}
         judging = judging_of(document.run, records, tasks, **given)

@@ -60,7 +60,7 @@ ELSEWHERE = "; --branch=NAME shows another one"
 # What a history does not keep of a run: texts, and what names a person or a machine.
 _NOT_KEPT: Mapping[str, Any] = dict.fromkeys(
     ("project", "message", "author", "ci", "ci_number", "repository", "folder"), ""
-) | {"settings": {}, "skipped": {}, "not_needed": {}, "notes": (), "warnings": ()}
+) | {"settings": {}, "skipped": {}, "not_needed": {}, "notes": (), "warnings": (), "mutants": ()}
 
 #: A score, its outcome, and what it had to be ("" where nothing was asserted).
 ScorePoint = tuple[float | None, RecordOutcome, str]

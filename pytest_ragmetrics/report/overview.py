@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.report.figures import GateView, MetricView, build_metric_views
 from pytest_ragmetrics.report.groups import FAILING, OWNER, Grouping, GroupRow, build_groupings, is_failing, metadata_of
@@ -26,11 +27,14 @@ from pytest_ragmetrics.report.outcomes import (
 from pytest_ragmetrics.report.trends import Trend, Trends
 from pytest_ragmetrics.runs.compare import RunComparison, paired_gates
 from pytest_ragmetrics.runs.origin import started_text
-from pytest_ragmetrics.runs.records import Document, Record, RunRecord, TestRecord
+from pytest_ragmetrics.runs.records import Document, MutantRecord, Record, RunRecord, TestRecord
 from pytest_ragmetrics.runs.wording.figures import NOTHING_TO_CHECK, agreeing, counted, duration_text
 from pytest_ragmetrics.runs.wording.runs import gate_title, headline, is_cut_short, judges_of, margin, status_of
 from pytest_ragmetrics.stats.scores import score_set
 from pytest_ragmetrics.text.unicode import printable, shortened
+
+if TYPE_CHECKING:
+    from pytest_ragmetrics.evaluation.mutation import MutationTable
 
 Query = Mapping[str, str]
 
@@ -91,6 +95,7 @@ class OverviewView:
     groupings: tuple[Grouping, ...]
     metrics: tuple[MetricView, ...]
     gone: tuple[str, ...]
+    mutants: MutationTable | None
     judges: tuple[str, ...]
     verdicts: str
     warnings: tuple[str, ...]
@@ -145,6 +150,7 @@ def build_overview(
         groupings=groupings,
         metrics=build_metric_views(document, comparison),
         gone=tuple(printable(test.id) for test in gone_tests(comparison)) if comparison else (),
+        mutants=_mutants(run.mutants),
         judges=tuple(judges_of(records)),
         verdicts=f"{counted(verdicts, 'verdict')} on {counted(len(judged), 'score')}" if verdicts else "",
         warnings=((early,) if is_cut_short(run) else ()) + run.warnings,
@@ -278,6 +284,17 @@ def _gates(document: Document, comparison: RunComparison | None, anchors: Mappin
         for view, name in zip(views, names, strict=True)
     )
     return tuple(sorted(named, key=lambda view: (not view.newly, not view.is_bad)))
+
+
+def _mutants(found: Sequence[MutantRecord]) -> MutationTable | None:
+    if not found:
+        return None
+    from pytest_ragmetrics.evaluation.mutation import NOTICED_BY, MutationTable
+
+    made = dict.fromkeys(it.kind for it in found)
+    kinds = [*(kind for kind in NOTICED_BY if kind in made), *(kind for kind in made if kind not in NOTICED_BY)]
+    judges = sorted({name for it in found for name in it.verdicts})
+    return MutationTable(found, judges=judges, kinds=kinds, rows=0, seed=0)
 
 
 def day_text(started: str) -> str:

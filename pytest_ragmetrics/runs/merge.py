@@ -103,6 +103,7 @@ def _merged_run(runs: Sequence[RunRecord], status: int, notes: tuple[str, ...]) 
         not_needed=_sums(run.not_needed for run in runs),
         warnings=tuple(_warnings(runs)),
         sentinels=_sentinels(runs),
+        mutants=tuple(it for run in runs for it in run.mutants),
     )
 
 

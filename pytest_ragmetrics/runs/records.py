@@ -253,12 +253,34 @@ class SentinelRecord:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class MutantRecord:
+    """An answer with a planted fault, in words, and by metric or test whether it was noticed, ``None`` if unknown.
+
+    One at which something else ``fails`` has not survived. ``measured`` are the metrics of its tests, each with whether
+    a bound holds it.
+    """
+
+    kind: str
+    text: str
+    verdicts: Mapping[str, bool | None]
+    measured: Mapping[str, bool] = field(default_factory=dict)
+    fails: bool = False
+
+    @property
+    def killed(self) -> bool | None:
+        """Whether anything noticed it."""
+        found = [verdict for verdict in self.verdicts.values() if verdict is not None]
+        return any(found) if True in found or (found and not self.fails) else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunRecord:
     """The run: ``settings`` are its options, ``notes`` the lines of its summary.
 
     ``warnings`` say why its scores may mean nothing. ``project`` to ``folder`` say where it comes from, "" if unknown.
     ``selection`` has the paths and marks that chose its tests, ``partial`` why they are not all. ``judging`` is by
-    metric, ``sentinels`` by judge. ``skipped`` and ``not_needed`` count tests without a score by function.
+    metric, ``sentinels`` by judge, ``mutants`` those of ``--rag-mutate``. ``skipped`` and ``not_needed`` count tests
+    without a score by function.
     """
 
     started: str
@@ -285,6 +307,7 @@ class RunRecord:
     not_needed: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     sentinels: Mapping[str, SentinelRecord] = field(default_factory=dict)
+    mutants: tuple[MutantRecord, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

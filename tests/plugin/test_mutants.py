@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pytest_ragmetrics.plugin.rows.mutants import _short
@@ -85,7 +87,7 @@ SUITE = (
 @pytest.mark.parametrize("how", [SERIAL, MANY], ids=["alone", "xdist"])
 def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     """The tests, their files and what the next run repeats are those of a run without mutants."""
-    files = ("--rag-json=out.json", "--junitxml=out.xml")
+    files = ("--rag-json=out.json", "--rag-report=out.html", "--junitxml=out.xml")
     result = run("--rag-mutate=number,negation,refusal", *files, *how, conftest=APPLICATION, test_suite=SUITE)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     # One of two rows is enough to move a gate.
@@ -109,7 +111,13 @@ def test_which_faults_a_suite_notices(run: RunPytest, how: list[str]) -> None:
     assert sorted(line for line in noted if "asked" in line) == ["asked pump"] * 2 + ["asked roof"] * 2
     assert not [line for line in noted if "mutant" in line]
     assert noted.count("begun") == noted.count("ended") <= (1 if how == SERIAL else 2)
-    for file in ("out.json", "out.xml", ".pytest_cache/v/cache/lastfailed"):
+    assert "<p>5 of 5 planted faults noticed</p>" in result.text("out.html")
+    document = json.loads(result.text("out.json"))
+    made = [(it["kind"], it["verdicts"]) for it in document["run"].pop("mutants")]
+    assert [kind for kind, _ in made].count("number") == 2
+    assert ("negation", {"test_gated": False, "test_numbers": False, "test_words": True}) in made
+    assert "mutant" not in json.dumps(document)
+    for file in ("out.xml", ".pytest_cache/v/cache/lastfailed"):
         assert "mutant" not in result.text(file)
     assert len(result.tests) == 8
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ import pytest
 from pytest_ragmetrics.report.figures import Axis, GateView, build_distribution, gate_open
 from pytest_ragmetrics.report.outcomes import CAUSES, owners_of
 from pytest_ragmetrics.report.overview import OverviewView
-from pytest_ragmetrics.report.page import environment
+from pytest_ragmetrics.report.page import environment, render_html
 from pytest_ragmetrics.report.tests_view import build_report_view
 from pytest_ragmetrics.report.trends import build_trends
 from pytest_ragmetrics.runs import records as shapes
 from pytest_ragmetrics.runs.compare import compare_documents
+from pytest_ragmetrics.runs.merge import merge_documents
 from pytest_ragmetrics.runs.wording.runs import gate_title
-from tests.documents import FILE, document, evidence, gate, record, row, usage, verdict
+from tests.documents import FILE, HOSTILE, document, evidence, gate, record, row, usage, verdict
 from tests.histories import month
 
 FAILED = record(score=0.4, outcome="failed", reason="Matched 2/5 quoted spans")
@@ -349,6 +351,28 @@ def test_what_cannot_be_compared_is_named() -> None:
     now = run(0.5, judge="large")
     view = build_report_view(now, compare_documents(now, run(0.9, judge="small"))).overview
     assert "Not compared: 1 of a: judged by large now, by small in the baseline" in macros.since(view)
+
+
+def test_mutants_are_counted_by_kind_and_survivors_are_named(tmp_path: Path) -> None:
+    """A kind of a later version has a row too; without mutants there is no section."""
+    found = [
+        shapes.MutantRecord(kind="quotation", text=HOSTILE[0], verdicts={"test_a": False, "test_b": None}),
+        shapes.MutantRecord(kind="number", text="r", verdicts={"test_a": True, "test_b": False}),
+        shapes.MutantRecord(kind="later", text="r", verdicts={"test_a": None}),
+    ]
+    run = document(row("test_a", record()))
+    made = replace(run, run=replace(run.run, mutants=tuple(found)))
+    (tmp_path / "run.json").write_text(shapes.render_json(made), "utf-8")
+    assert shapes.read_document(tmp_path / "run.json") == made
+    assert merge_documents([made, made]).run.mutants == (*found, *found)
+    page = render_html(made)
+    section = page.partition('id="mutants"')[2].partition("</section>")[0]
+    cells = [" ".join(re.sub("<[^<>]*>", " ", line).split()) for line in section.split("\n") if "rowheader" in line]
+    assert cells == ["number 1 1 of 1 0 of 1 1 of 1", "quotation 1 0 of 1 – 0 of 1", "later 1 – – –"]
+    assert "1 of 2 planted faults noticed" in section
+    assert "1 not noticed; what would notice: quoted_spans_alignment, or faithfulness</summary>" in section
+    assert "&lt;script&gt;" in section
+    assert 'id="mutants"' not in render_html(run)
 
 
 def test_a_metric_says_how_its_mean_changed() -> None:

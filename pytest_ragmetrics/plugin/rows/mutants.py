@@ -21,13 +21,14 @@ from pytest_ragmetrics.core.result import Usage
 from pytest_ragmetrics.core.sample import Sample, answer_of
 from pytest_ragmetrics.datasets.rows import DatasetRow
 from pytest_ragmetrics.evaluation.mutants import Mutant, mutants_of
-from pytest_ragmetrics.evaluation.mutation import Judged, MutationTable, describe, drawn
+from pytest_ragmetrics.evaluation.mutation import MutationTable, describe, drawn
 from pytest_ragmetrics.plugin.gates.plugin import GatePlugin
 from pytest_ragmetrics.plugin.markers import function_of
 from pytest_ragmetrics.plugin.recorder import ATTRIBUTE, carried
 from pytest_ragmetrics.plugin.rows.dataset_tests import FIXTURE, DatasetCase, DatasetTests, case_of
 from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.terminal import cost_lines
+from pytest_ragmetrics.runs.records import MutantRecord
 from pytest_ragmetrics.runs.wording.figures import counted, readable
 from pytest_ragmetrics.text.unicode import printable_lines, shortened
 
@@ -257,6 +258,11 @@ class MutationReport:
         self._session = session
         self._gates = gates
 
+    @property
+    def mutants(self) -> tuple[MutantRecord, ...]:
+        """The mutants, once the workers have ended."""
+        return tuple(self._table.judged)
+
     @cached_property
     def _trials(self) -> Trials:
         sent = [self._session.mutants, *(row.mutants for row in self._session.workers.ended() if row is not None)]
@@ -281,14 +287,14 @@ class MutationReport:
             seed=settings.seed or 0,
         )
 
-    def _judged(self, tried: Sequence[Tried], names: Mapping[str, str]) -> Judged:
+    def _judged(self, tried: Sequence[Tried], names: Mapping[str, str]) -> MutantRecord:
         """Return what became of one mutant; a function with other parameters has several tests of it."""
         known: defaultdict[str, list[bool]] = defaultdict(list)
         for it in tried:
             scores = {name: (score, vacuous) for name, (score, vacuous) in it.scores.items() if score is not None}
             if it.killed is not None:
                 known[it.function].append(it.killed or self._gates.moves(it.function, it.test, scores))
-        return Judged(
+        return MutantRecord(
             kind=tried[0].kind,
             text=tried[0].text,
             verdicts={names[it.function]: any(known[it.function]) if known[it.function] else None for it in tried},
