@@ -129,7 +129,7 @@ def test_measured_returned_and_stored(run: RunPytest) -> None:
     assert "90th percentile of latency</bdi>" in page
     assert "1.800 s" in page or "1.800 s" in page
     # Costs of 0.002 have an axis of their own.
-    assert '<span class="ends" aria-hidden="true"><span>0.0</span><span>0.0' in page
+    assert '<span class="ends" aria-hidden="true"><span>$0</span><span>$0.0' in page
     options = ("--rag-baseline=base.json", "--rag-json=out.json", "-k", "TestOwn or TestStream")
     later = run(*MANY, *options, env={"SLOWER": "0.5"})
     later.shows_all(
