@@ -81,12 +81,15 @@ class _Figure:
 def metadata_of(test: TestRecord) -> dict[str, str]:
     """Return the short texts, whole numbers, yes and no among the metadata of a test's first sample, as texts.
 
-    The number of an answer is left out, by which nobody groups.
+    The number of an answer is left out, by which nobody groups, and a cluster that another key names too.
     """
     sample = test.records[0].sample if test.records else Sample()
     metadata = {key: it for key, it in sample.metadata.items() if key != "answer" or answer_of(sample) is None}
     texts = {key: ("yes" if it else "no") if isinstance(it, bool) else it for key, it in metadata.items()}
-    return {key: str(it) for key, it in texts.items() if isinstance(it, (str, int)) and 0 < len(str(it)) <= _LENGTH}
+    shown = {key: str(it) for key, it in texts.items() if isinstance(it, (str, int)) and 0 < len(str(it)) <= _LENGTH}
+    if shown.get("cluster") in [it for key, it in shown.items() if key != "cluster"]:
+        del shown["cluster"]
+    return shown
 
 
 def grouping_keys(tests: Iterable[TestRecord]) -> tuple[str, ...]:

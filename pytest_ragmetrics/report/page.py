@@ -50,6 +50,7 @@ from pytest_ragmetrics.runs.wording.figures import (
     score_text,
     similarity_text,
     threshold_text,
+    with_unit,
 )
 from pytest_ragmetrics.runs.wording.runs import (
     WORDS,
@@ -266,6 +267,7 @@ def environment() -> Environment:
         "score": score_text,
         "similarity": similarity_text,
         "threshold": threshold_text,
+        "with_unit": with_unit,
         "folded": lambda text, head: fold(text, head=head),
         "plain": plain,
         # The script compares the values of a filter, and the id of a deep link, with texts as shown.

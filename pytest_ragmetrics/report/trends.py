@@ -181,7 +181,7 @@ def build_trends(history: History) -> Trends:
     if failing and len(runs) > 1:
         newly = sum(test.newly for test in failing)
         headline += ", all newly" if newly == len(failing) > 1 else f", {newly or 'none'} of them newly"
-    facts = [*history_facts(history), f"{counted(len(last.tests), 'test')} in the last"]
+    facts = [*history_facts(history), f"{counted(len(last.tests), 'test')} in the last run"]
     costs = [run.cost for run in runs if run.cost is not None]
     facts += [f"{cost_text(sum(costs))} in all"] if any(costs) else []
     return Trends(
@@ -201,7 +201,7 @@ def history_facts(history: History) -> list[str]:
     facts = [f"{counted(len(runs), 'run')}{f' on {history.branch}' if history.branch else ''}"]
     if last.run.branch != history.branch:
         facts[0] += f", the last on {last.run.branch or 'no branch'}"
-    facts.append(f"{runs[0].label} to {last.label}")
+    facts.append(f"{runs[0].label} to {last.label}" if len(runs) > 1 else last.label)
     if partial := sum(bool(run.run.partial) for run in runs):
         facts.append(f"{counted(partial, 'partial run')}, in no line")
     return facts

@@ -85,7 +85,7 @@ def test_files_of_version_1_are_read(tmp_path: Path) -> None:
     assert run.tests[0].scores == {"answer_relevancy": (1.0, "measured", ""), "faithfulness": (0.7, "failed", "≥ 0.80")}
     lines = [line.split("  ") for line in trend_lines(shown(run))]
     assert [[cell.strip() for cell in line if cell] for line in lines] == [
-        ["1 run on main, 2026-10-01 08:14 0123456+ to 2026-10-01 08:14 0123456+, 5 tests in the last, $1.00 in all"],
+        ["1 run on main, 2026-10-01 08:14 0123456+, 5 tests in the last run, $1.00 in all"],
         ["line", "runs", "from", "to", "interval", "needs"],
         ["mean faithfulness", "1", "0.85", "0.85", "0.25..0.97", "0.80 passed"],
         ["share of faithfulness ≥ 0.80, test_share", "1", "0.67", "0.67", "0.20..0.95", "0.90 inconclusive"],

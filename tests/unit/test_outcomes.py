@@ -44,8 +44,8 @@ def test_a_test_that_failed_for_want_of_a_score_is_unscored() -> None:
         ({"unscored": 2, "passed": 3}, "2 of 5 tests could not be scored"),
         ({"failed": 1, "error": 1, "unscored": 1},
          "1 of 3 tests fell short, 1 broke off with an error, 1 could not be scored"),
-        ({"xfailed": 2, "passed": 1}, "No test fell short: 1 passed, 2 fell short as expected"),
-        ({"skipped": 2}, "No test fell short: 2 were skipped"),
+        ({"xfailed": 2, "passed": 1}, "No test failed: 1 passed, 2 fell short as expected"),
+        ({"skipped": 2}, "No test failed: 2 were skipped"),
     ],
 )  # fmt: skip
 def test_the_outcome_in_one_sentence(counts: dict[Status, int], sentence: str) -> None:

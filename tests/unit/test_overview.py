@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_ragmetrics.report.figures import Axis, GateView, build_distribution, gate_open
+from pytest_ragmetrics.report.groups import metadata_of
 from pytest_ragmetrics.report.outcomes import CAUSES, owners_of
 from pytest_ragmetrics.report.overview import OverviewView
 from pytest_ragmetrics.report.page import environment, render_html
@@ -234,6 +235,10 @@ def test_a_gate_says_what_it_is_over() -> None:
     part = replace(gate(n=2, unscored=1), total=9)
     assert "<small>n 2, 1 unscored, of 9 tests</small>" in macros.gates(overview_of(row("test_gate", gate=part)))
     assert "<small>n 40</small>" in macros.gates(overview_of(row("test_gate", gate=gate())))
+    sure = [replace(gate(), confidence=share) for share in (0.9, 0.9, 0.95)]
+    for found, told in ((sure[:2], "now, 90 % interval, "), (sure, "now, interval, "), ([gate(between=None)], "now, ")):
+        shown = macros.gates(overview_of(*(row(f"test_{n}", gate=it) for n, it in enumerate(found))))
+        assert f'</span> {told}<span aria-hidden="true">│' in shown
     # The limit of a test that drew a line is said once.
     drops = (DROP, "(limit 5 %)</small>"), (replace(DROP, p=None, silence="one judge"), "one judge, alpha 0.05</small>")
     for drop, end in drops:
@@ -300,6 +305,23 @@ def test_metrics_with_failures_come_first() -> None:
     others = record("c", None, outcome="unscored"), record("d", 0.1, outcome="failed")
     view = overview_of(row("test_a", record("b"), record("a"), *others))
     assert [line.tally.metric for line in view.metrics] == ["d", "c", "a", "b"]
+
+
+def test_a_cluster_that_another_key_names_is_not_said_twice() -> None:
+    for metadata, shown in (
+        ({"conversation": "c"}, {"conversation": "c"}),
+        ({"page": "d"}, {"page": "d", "cluster": "c"}),
+    ):
+        test = row("test_a", record(sample={"metadata": {**metadata, "cluster": "c", "lines": ()}}))
+        assert metadata_of(test) == shown
+
+
+def test_the_ends_of_a_histogram_have_the_unit() -> None:
+    macros: Any = environment().get_template("pictures.html.jinja").module
+    measured = record("latency", 2.4, unit="s", outcome="measured", scale=None)
+    for scored, ends in ((measured, "<span>0 s</span><span>2.5 s</span>"), (record(), "<span>0</span><span>1</span>")):
+        (line,) = overview_of(row("test_a", scored)).metrics
+        assert ends in macros.histogram(line)
 
 
 def test_the_text_of_a_distribution_says_what_it_shows() -> None:

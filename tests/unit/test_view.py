@@ -103,6 +103,11 @@ def test_a_row_leads_with_a_score_that_says_something() -> None:
     assert re.findall(r'class="v[^"]*"', macros.row(only(row("t", FAILED, outcome="xfailed")))) == ['class="v"']
     assert "<span>failed as expected</span>" in macros.row(only(row("t", FAILED, outcome="xfailed")))
     assert 'class="v failed"' in macros.row(only(row("t", FAILED, outcome="failed")))
+    # A score that failed takes room for what it needs.
+    three = [record(name, 0.4, outcome="failed") for name in "abc"]
+    failing, passing = (only(row("t", *three, outcome=outcome)) for outcome in ("failed", "passed"))
+    assert [macros.row(test).count("</bdi> <span") for test in (failing, passing)] == [2, 3]
+    assert "<b>+1</b>" in macros.row(failing)
     earlier, both = (document(row("test_a", same, record("relevancy", score))) for score in (0.91, 0.99))
     (view,) = build_report_view(both, compare_documents(both, earlier)).tests
     assert '<bdi>relevancy</bdi> <span>✓ 0.99</span> <span class="change">was 0.91' in macros.row(view)

@@ -122,7 +122,7 @@ def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool =
     >>> headline({"failed": 3, "passed": 23, "unscored": 1})
     '3 of 27 tests fell short, 1 could not be scored'
     >>> headline({"passed": 12, "skipped": 1})
-    'No test fell short: 12 passed, 1 was skipped'
+    'No test failed: 12 passed, 1 was skipped'
     >>> headline({"passed": 12}, cut_short=True)
     'All 12 tests passed, then the run stopped early'
     """
@@ -142,7 +142,7 @@ def headline(counts: Mapping[Status, int], *, gates: str = "", cut_short: bool =
     elif counts.get("passed", 0) == total:
         text = f"All {total:,} tests passed" if total > 1 else "The test passed"
     else:
-        text = f"No test fell short: {', '.join(parts)}"
+        text = f"No test failed: {', '.join(parts)}"
     return f"{text}{gates}{', then the run stopped early' if cut_short else ''}"
 
 
