@@ -119,6 +119,8 @@ _RUN_LOCK = "run.lock"
 # Seconds without a change after which a folder without that lock is abandoned. The locks of workers do not tell: none
 # is held between the end of the first worker and the first row of the next.
 _ABANDONED = 86_400.0
+# How often a run tries to lock its folder; to remove one takes another run some milliseconds.
+_TRIES = 100
 
 
 class SharedFolder:
@@ -145,9 +147,14 @@ def folder_of(run: str) -> Path:
 
 def run_lock(folder: Path) -> LockFile:
     """Take the lock that says that the run of a folder lives, and return it; the folder is made if there is none."""
-    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     lock = lock_file(folder / _RUN_LOCK)
-    lock.take()
+    for _ in range(_TRIES):
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        if lock.take() and (folder / _RUN_LOCK).exists():
+            break
+        # Another run took the file that was made but not locked yet for one of a killed run.
+        lock.release()
+        time.sleep(0.01)
     return lock
 
 

@@ -107,6 +107,26 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next(temporary: Path) -> N
     second.close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="fcntl")
+def test_a_folder_that_another_run_removes_before_it_is_locked_is_made_again(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = module._FlockFile._opened
+
+    def removed(lock: module._FlockFile) -> int:
+        file = opened(lock)
+        monkeypatch.setattr(module._FlockFile, "_opened", opened)
+        remove_abandoned()
+        assert not list(temporary.iterdir())
+        return file
+
+    monkeypatch.setattr(module._FlockFile, "_opened", removed)
+    folder = SharedFolder()
+    remove_abandoned()
+    assert folder.path.exists()
+    folder.close()
+
+
 def test_the_locks_of_a_living_run_are_not_taken(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that begins would find its own taken, and others would think that it has ended."""
     living = SharedFolder()

@@ -112,9 +112,11 @@ def test_a_former_score_that_was_luck_blames_the_judge(run: RunPytest, server: F
     changed, against = {"CHANGES": "1"}, ("--rag-baseline=main.json", "--rag-blame", "--rag-cassette=told.jsonl")
     run("--rag-cassette=told.jsonl", env=changed).assert_outcomes(failed=1)
     # No answer of a test is stored, those that the blame takes are the first; where warnings are errors, too.
-    result = run(*against, "-W", "error", "--rag-cache-dir=main.json", env=changed)
+    result = run(*against, "-W", "error", "--rag-cache-dir=main.json/cache", env=changed)
     result.shows("*1 worse: 1 judge", failed=1)
-    result.shows("warning: *main.json: the cache cannot be used: *; this run goes on without a local cache", failed=1)
+    result.shows(
+        "warning: *main.json/cache: the cache cannot be used: *; this run goes on without a local cache", failed=1
+    )
 
 
 def test_without_texts_it_says_what_to_give(run: RunPytest, pytester: pytest.Pytester) -> None:
