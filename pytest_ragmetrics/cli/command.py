@@ -272,7 +272,7 @@ def run_options(*, cache: str, seed: str | None) -> Decorator:
         option("--concurrency N", Count(1), requests, default=stated("concurrency", "32")),
         option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("rpm")),
         option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("tpm")),
-        option("--cache-dir DIR", A_FOLDER, f"where answers are kept (default: {cache})"),
+        option("--cache-dir DIR", A_FOLDER, f"where replies are kept (default: {cache})"),
         *([] if seed is None else [option("--seed N", WHOLE, seed, default=0)]),
     )
 

@@ -240,25 +240,25 @@ class Settings:
         _cache_url,
         None,
         "Shared cache of a team, behind the local one: s3://BUCKET/FOLDER, gs://, az://, file:///FOLDER, https:// "
-        "(read only), redis:// or rediss://. Not used with a cassette. RAGMETRICS_CACHE_SECRET signs its answers.",
+        "(read only), redis:// or rediss://. Not used with a cassette. RAGMETRICS_CACHE_SECRET signs its replies.",
         environment=True,
         metavar="URL",
     )
     cache_url_mode: Literal["read", "readwrite"] = _setting(
         _one_of("read", "readwrite"),
         "readwrite",
-        "readwrite: read the shared cache and add answers to it; read: add none, as for pull requests of forks "
+        "readwrite: read the shared cache and add replies to it; read: add none, as for pull requests of forks "
         "(default: readwrite).",
         environment=True,
         metavar="MODE",
     )
     cache_secret: str = _setting(
-        _text, "", "Signs the answers in the shared cache.", flag=False, environment=True, in_ini=False
+        _text, "", "Signs the replies in the shared cache.", flag=False, environment=True, in_ini=False
     )
     cassette: Path | None = _setting(
         paths.lasting_file,
         None,
-        "Recorded answers to commit, which are read first: one JSON object a line.",
+        "Recorded replies to commit, which are read first: one JSON object a line.",
         metavar="FILE",
     )
     cassette_keep: bool = _switch("Keep cassette entries that a full run did not use.")
@@ -290,7 +290,7 @@ class Settings:
         _number(int, 0), None, "Stop after so many requests, over all workers.", metavar="N"
     )
     max_tokens: int | None = _setting(
-        _number(int, 0), None, "Stop after so many tokens of prompts and answers, over all workers.", metavar="N"
+        _number(int, 0), None, "Stop after so many tokens of prompts and replies, over all workers.", metavar="N"
     )
     max_cost: float | None = _setting(
         _number(float, 0), None, "Stop after so many US dollars, over all workers.", metavar="USD"
@@ -306,7 +306,7 @@ class Settings:
     tpm: int | None = _setting(
         _number(int, 1),
         None,
-        "Tokens a minute to judge and embedder, of prompts and answers, over all workers (default: as fast as they "
+        "Tokens a minute to judge and embedder, of prompts and replies, over all workers (default: as fast as they "
         "answer).",
         environment=True,
         metavar="N",
@@ -323,7 +323,7 @@ class Settings:
     sentinels: int = _setting(
         _number(int, 0),
         0,
-        "Stored answers to request again, to notice a changed judge, such as 20 (default: 0).",
+        "Stored replies to request again, to notice a changed judge, such as 20 (default: 0).",
         metavar="N",
     )
     dry_run: bool = _switch(
@@ -370,7 +370,7 @@ class Settings:
         environment=True,
         metavar="WHICH",
     )
-    cache_salt: str = _setting(_text, "", "Any text; different salts share no answers.", flag=False)
+    cache_salt: str = _setting(_text, "", "Any text; different salts share no replies.", flag=False)
     report: Path | None = _setting(
         paths.html_file,
         None,
@@ -453,7 +453,8 @@ class Settings:
     seed: str = _setting(
         _text,
         "",
-        "Any text: it draws the order of --rag-stop-when-decided (default: the commit; with a cassette constant).",
+        "Any text: it draws the order of --rag-stop-when-decided (default: the commit; with a cassette constant) and "
+        "the rows of --rag-mutate (default: 0).",
         environment=True,
         metavar="TEXT",
     )
