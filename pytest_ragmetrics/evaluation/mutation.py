@@ -22,6 +22,7 @@ from pytest_ragmetrics.evaluation.runner import BoundedMetric
 from pytest_ragmetrics.evaluation.session import OwnSession
 from pytest_ragmetrics.runs.records import DocumentError, MutantRecord, Record, read_document
 from pytest_ragmetrics.runs.wording.figures import and_more, counted, readable, text_table
+from pytest_ragmetrics.text.unicode import shortened
 
 T = TypeVar("T")
 
@@ -42,8 +43,9 @@ NOTICED_BY: Mapping[str, Sequence[str]] = {
     "refusal": ("refusal_correctness", "answer_relevancy"),
     "truncated": ("coherence", "answer_correctness"),
 }
-# Survivors of a kind that are printed, the characters of what was changed, and the words on each side of it.
-_SHOWN, _CHANGED, _BESIDE = 3, 60, 4
+# Survivors of a kind that are printed, the characters of what was changed, the words on each side of it, and the
+# characters of names in the head of the table.
+_SHOWN, _CHANGED, _BESIDE, _WIDEST_HEAD = 3, 60, 4, 24
 _WIDEST = 200
 # Scores that differ by less are the same.
 _ROUNDING = 1e-9
@@ -104,9 +106,10 @@ class MutationTable:
             (kind, str(len(of)), *(_cell(self._count(of, name)) for name in self._columns))
             for kind, of in (*self._of_kind.items(), (_ALL, self.judged))
         ]
+        heads = [shortened(name, _WIDEST_HEAD) for name in self._columns]
         what = f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}"
         yield f"{what}; how many were noticed, of how many with a verdict:"
-        yield from (line.rstrip() for line in text_table([(*_HEAD, *self._columns), *rows]))
+        yield from (line.rstrip() for line in text_table([(*_HEAD, *heads), *rows]))
         if self.survivors:
             yield from ("", f"not noticed ({len(self.survivors)}):")
         for kind in self.kinds:

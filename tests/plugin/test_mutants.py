@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pytest_ragmetrics.evaluation.mutation import MutationTable
 from pytest_ragmetrics.plugin.rows.mutants import _short
 from tests.fake_openai import FakeOpenAI
 from tests.plugin.conftest import MANY, SERIAL, RunPytest
@@ -195,6 +196,14 @@ def test_what_is_said_without_mutants(run: RunPytest, options: tuple[str, ...], 
 def test_functions_of_one_name_are_told_apart(functions: list[str]) -> None:
     names = _short(functions)
     assert [*names.values()] in (functions, ["test_x", "test_y"])
+
+
+def test_a_long_name_is_whole_but_in_the_terminal() -> None:
+    function = f"a.py::test_{'answers_' * 9}are_found"
+    ((_, name),) = _short([function]).items()
+    assert f"a.py::{name}" == function
+    _, head, *_ = MutationTable([], judges=[name], kinds=["number"], rows=1, seed=0).lines()
+    assert head.split() == ["kind", "made", "test_answers_an", "…", "_found", "any"]
 
 
 ANSWERS = (

@@ -30,7 +30,7 @@ from pytest_ragmetrics.plugin.session import PytestSession
 from pytest_ragmetrics.plugin.terminal import cost_lines
 from pytest_ragmetrics.runs.records import MutantRecord
 from pytest_ragmetrics.runs.wording.figures import counted, readable
-from pytest_ragmetrics.text.unicode import printable_lines, shortened
+from pytest_ragmetrics.text.unicode import printable_lines
 
 # Why tests are not run again.
 _TALK = "of conversations"
@@ -38,7 +38,7 @@ _FAILED = "failed or skipped with the answer as it is"
 _CLAIMLESS = "no such fault can be planted"
 _LATE = "the run ended before"
 # Characters of a reason and of a function, and how many reasons are shown.
-_WIDEST, _NAME, _SHOWN = 160, 24, 3
+_WIDEST, _SHOWN = 160, 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -245,8 +245,8 @@ class MutantTests:
 
 
 def _short(functions: Collection[str]) -> dict[str, str]:
-    """Return names of functions that fit into the head of a table."""
-    short = {it: shortened(it.rpartition("::")[2], _NAME) for it in functions}
+    """Return names of functions, without their module where they are unique."""
+    short = {it: it.rpartition("::")[2] for it in functions}
     taken = Counter(short.values())
     return {it: name if taken[name] == 1 else it for it, name in short.items()}
 
