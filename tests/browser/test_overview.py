@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from playwright.sync_api import expect
 
-from pytest_ragmetrics.runs.records import Document
+from pytest_ragmetrics.runs.records import Document, MutantRecord
 from tests.browser.conftest import OpenReport
 from tests.documents import document, record, row
 from tests.showcase import baseline, showcase
@@ -47,6 +48,17 @@ def test_a_number_opens_as_many_tests(open_report: OpenReport) -> None:
         expect(page.locator("#count")).to_have_text(re.compile(rf"^{number}\b"))
         page.go_back()
         expect(page.locator("#overview")).to_be_visible()
+
+
+def test_many_tests_of_mutants_fit(open_report: OpenReport) -> None:
+    verdicts = {f"test_{n}_of_{'answers_' * 6}": n < 9 for n in range(18)}
+    mutants = (MutantRecord(kind="number", text="5 for 6", verdicts=verdicts),)
+    plain = document(row("test_0_of_answers", record()))
+    run = replace(plain, run=replace(plain.run, mutants=mutants))
+    for width in (1440, 800, 390):
+        page = open_report(lambda: run, "#overview", viewport={"width": width, "height": 844}).page
+        assert page.get_by_text("1 of 1 planted fault noticed").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_the_choice_of_a_table_needs_no_script(open_report: OpenReport) -> None:
