@@ -48,7 +48,7 @@ def session_options(arguments: Arguments, command: str) -> dict[str, Any]:
     if mode not in ("auto", "off"):
         msg = f"{_MODE}={mode} is for runs of pytest: {command} knows auto and off"
         raise RagMetricsError(f"{msg}. Use rag_calibrated() in a test" if command == "calibrate" else msg)
-    folder = None if mode == "off" else arguments.cache_dir or stated("cache_dir")() or default_folder()
+    folder = None if mode == "off" else arguments.cache_dir or default_folder()
     return {
         "cache_dir": folder,
         "concurrency": arguments.concurrency,
@@ -77,6 +77,7 @@ def read_age(text: str) -> timedelta:
     "--dir",
     "folder",
     type=A_FOLDER,
+    default=stated("cache_dir"),
     metavar="DIR",
     help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)",
 )
@@ -92,7 +93,7 @@ def _fit(lines: Sequence[str], **_: object) -> list[str]:
 @contextmanager
 def _store(arguments: Arguments, *, made: bool = False) -> Iterator[Store]:
     """Open the store of the arguments; raise ``CacheError`` where there is none and none is ``made``."""
-    folder = arguments.folder or stated("cache_dir")() or default_folder()
+    folder = arguments.folder or default_folder()
     with Store(folder, warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")) as store:
         if not made and not store.exists():
             raise CacheError(f"{store.folder}: there is no cache")

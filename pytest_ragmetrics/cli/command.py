@@ -63,6 +63,8 @@ Decorator = Callable[[Work], Work]
 
 #: The judges that a command takes by name.
 JUDGES = "auto, local, openai:MODEL, anthropic:MODEL, nli:MODEL_OR_FOLDER, MODULE:FACTORY or panel:SPEC,SPEC,SPEC"
+#: Who judges without ``--judge``.
+SUITE_JUDGE = "$RAGMETRICS_JUDGE, else rag_judge of pytest.ini, else auto"
 # Where the context of click keeps the config of pytest.
 _CONFIG = f"{__name__}.config"
 # The most digits of a whole number.
@@ -247,19 +249,19 @@ def _in_file(field: str) -> Any:
             read[_CONFIG] = read_config("--noconftest").config
     if (config := read[_CONFIG]) is None:
         return None
-    from pytest_ragmetrics.plugin.settings import given_to, option_of
+    from pytest_ragmetrics.plugin.settings import given_to, option_of, parsed
 
     option = option_of(field)
     if (given := next(given_to(option, config), None)) is None:
         return None
+    is_variable = not given.kind and given.name in os.environ.get("PYTEST_ADDOPTS", "")
+    place = "PYTEST_ADDOPTS" if is_variable else config.inipath
     try:
-        value = option.parse(given.text, given.base)
+        value = parsed(option, given.text, given.base, config)
     except ValueError as error:
-        raise RagMetricsError(
-            f"{given.name} in {config.inipath}: {error}; or give --{field.replace('_', '-')}"
-        ) from error
+        raise RagMetricsError(f"{given.name} in {place}: {error}; or set {option.environment}") from error
     if field not in read:
-        write(sys.stderr, f"ragmetrics: {given.name} is from {config.inipath}\n")
+        write(sys.stderr, f"ragmetrics: {given.name} is from {place}\n")
     read[field] = value
     return value
 
@@ -272,7 +274,7 @@ def run_options(*, cache: str, seed: str | None) -> Decorator:
         option("--concurrency N", Count(1), requests, default=stated("concurrency", "32")),
         option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("rpm")),
         option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("tpm")),
-        option("--cache-dir DIR", A_FOLDER, f"where replies are kept (default: {cache})"),
+        option("--cache-dir DIR", A_FOLDER, f"where replies are kept (default: {cache})", default=stated("cache_dir")),
         *([] if seed is None else [option("--seed N", WHOLE, seed, default=0)]),
     )
 
@@ -285,7 +287,7 @@ def asking_options(
     return together(
         judge_option(
             default=stated("judge"),
-            help=f"{JUDGES} (default: $RAGMETRICS_JUDGE, else rag_judge of pytest.ini, else auto)",
+            help=f"{JUDGES} (default: {SUITE_JUDGE})",
         ),
         embedder_option(default=stated("embedder"), help=embedder),
         run_options(cache=cache, seed=seed),

@@ -176,9 +176,11 @@ def test_a_command_takes_the_settings_of_the_suite(
     local = ("../labels.jsonl", "--metric=faithfulness", "--threshold=0.5")
     assert said[0] not in told(call(*local, "--judge=local"), 0, "faithfulness by local (heuristic)")
     ini.write_text("[pytest]\nrag_judge = gpt\n", "utf-8")
-    told(call(*local), 1, f"rag_judge in {ini}: 'gpt' is not one of auto", "or give --judge")
+    told(call(*local), 1, f"rag_judge in {ini}: 'gpt' is not one of auto", "or set RAGMETRICS_JUDGE")
     monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
     assert told(call(*local), 0, "faithfulness by local (heuristic)").count("is from") == 0
     ini.write_text("[pytest]\naddopts = -p ragmetrics --rag-judge=local --no-such\n", "utf-8")
     monkeypatch.delenv("RAGMETRICS_JUDGE")
     told(call(*local), 0, "faithfulness by local (heuristic)", f"ragmetrics: --rag-judge is from {ini}\n")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--rag-rpm=x")
+    told(call(*local), 1, "--rag-rpm in PYTEST_ADDOPTS: 'x' is not a whole number", "or set RAGMETRICS_RPM")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ragmetrics.cli.command import (
+    SUITE_JUDGE,
     Arguments,
     Checked,
     CommandResult,
@@ -46,7 +47,7 @@ def _set(text: str) -> Path:
 @argument("docs DOCS...", "text files, folders of them, or a .jsonl file of passages")
 @option("-o, --output FILE.jsonl", Checked(_set), "the set; existing rows are kept and counted", required=True)
 @option("--questions N", Count(1), "rows of the finished set")
-@judge_option(default=stated("judge", "auto"), help="the model, as for --rag-judge (default: auto)")
+@judge_option(default=stated("judge", "auto"), help=f"the model, as for --rag-judge (default: {SUITE_JUDGE})")
 @option("--language NAME", Checked(_language), "of the questions (default: auto, the documents')")
 @run_options(cache="as ragmetrics cache", seed="random passages")
 @budget_options()
