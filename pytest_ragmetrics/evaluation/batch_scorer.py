@@ -65,7 +65,7 @@ def scorer(
     return BatchScorer(chosen, concurrency=concurrency, cache_dir=folder, votes=votes, rpm=rpm, tpm=tpm)
 
 
-@dataclass
+@dataclass(eq=False)
 class BatchScorer:
     """Scores batches in this process; the session is made for the first one, and is not pickled."""
 
