@@ -128,8 +128,8 @@ def _of_judge(arguments: Arguments) -> CommandResult:
         raise ArgumentError(f"--min-resistance: no {INJECTION} is asked; add --kind={INJECTION}, or raise --limit")
     if arguments.min_accuracy is not None and not kinds - {INJECTION}:
         raise ArgumentError(f"--min-accuracy: nothing but {INJECTION}s is asked; add another --kind")
-    given = {"cache_dir": arguments.cache_dir, "prompts": arguments.prompts, "pace": arguments.pace}
-    engine = Engine(judge=arguments.judge, **given)
+    given = {name: getattr(arguments, name) for name in ("judge", "cache_dir", "prompts", "concurrency", "pace")}
+    engine = Engine(**given)
     name = engine.judge().name
     outcomes = ask_probes(engine, [*chosen, *besides])
     figures = ProbeFigures(judge=name, chosen=outcomes[: len(chosen)], besides=outcomes[len(chosen) :])

@@ -70,10 +70,11 @@ def test_what_is_unscored_counts_against_a_floor(server: FakeOpenAI, call: Call)
 
 
 def test_kinds_and_limits_choose(server: FakeOpenAI, call: Call) -> None:
-    found = figures(call, "--kind=injection", "--limit=10")
+    server.latency = 0.02
+    found = figures(call, "--kind=injection", "--limit=10", "--concurrency=1")
     assert [row["kind"] for row in found["probes"]].count("injection") == 5
     assert found["accuracy"] == {"right": 0, "n": 0, "estimate": None}
-    assert server.calls == 10
+    assert (server.calls, server.in_flight_max) == (10, 1)
 
 
 def test_answers_and_prompts_may_be_those_of_a_folder(server: FakeOpenAI, call: Call) -> None:
