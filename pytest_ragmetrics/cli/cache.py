@@ -30,7 +30,7 @@ from pytest_ragmetrics.cli.command import (
     write,
 )
 from pytest_ragmetrics.core.errors import CacheError, RagMetricsError
-from pytest_ragmetrics.core.files import exists
+from pytest_ragmetrics.core.files import a_folder, exists
 from pytest_ragmetrics.evaluation.session import shared_cache
 from pytest_ragmetrics.runs.wording.figures import counted, text_table
 from pytest_ragmetrics.text.unicode import printable
@@ -42,13 +42,21 @@ _OTHER = "name another with --rag-cache-dir=DIR, or run with --rag-cache=off"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
+def _folder(given: Path | None) -> Path:
+    """Return the folder that is given, else that of the suite."""
+    try:
+        return a_folder(str(given or stated("cache_dir")() or default_folder()), Path.cwd())
+    except ValueError as error:
+        raise CacheError(f"{error} in {VARIABLE}") from error
+
+
 def session_options(arguments: Arguments, command: str) -> dict[str, Any]:
     """Return the options of the session of a command that judges: its caches, and how fast and wide it asks."""
     mode = os.environ.get(_MODE, "").strip() or "auto"
     if mode not in ("auto", "off"):
         msg = f"{_MODE}={mode} is for runs of pytest: {command} knows auto and off"
         raise RagMetricsError(f"{msg}. Use rag_calibrated() in a test" if command == "calibrate" else msg)
-    folder = None if mode == "off" else arguments.cache_dir or default_folder()
+    folder = None if mode == "off" else _folder(arguments.cache_dir)
     return {
         "cache_dir": folder,
         "concurrency": arguments.concurrency,
@@ -77,7 +85,6 @@ def read_age(text: str) -> timedelta:
     "--dir",
     "folder",
     type=A_FOLDER,
-    default=stated("cache_dir"),
     metavar="DIR",
     help=f"the folder of the cache (default: ${VARIABLE}, else {FOLDER} here or above)",
 )
@@ -93,8 +100,7 @@ def _fit(lines: Sequence[str], **_: object) -> list[str]:
 @contextmanager
 def _store(arguments: Arguments, *, made: bool = False) -> Iterator[Store]:
     """Open the store of the arguments; raise ``CacheError`` where there is none and none is ``made``."""
-    folder = arguments.folder or default_folder()
-    with Store(folder, warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")) as store:
+    with Store(_folder(arguments.folder), warn=lambda text: write(sys.stderr, f"ragmetrics: {text}\n")) as store:
         if not made and not store.exists():
             raise CacheError(f"{store.folder}: there is no cache")
         yield store

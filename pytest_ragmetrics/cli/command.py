@@ -238,7 +238,11 @@ def _in_file(field: str) -> Any:
 
     pytest, which takes 0.3 s, is asked only where one of its files has a setting of this plugin; no conftest.py is run.
     """
-    read = click.get_current_context().find_root().meta
+    context = click.get_current_context()
+    # `report diff` without --blame and `generate --check` ask no judge.
+    if context.params.get("blame") is False or context.params.get("check"):
+        return None
+    read = context.find_root().meta
     if _CONFIG not in read:
         files = (folder / name for folder in (Path.cwd(), *Path.cwd().parents) for name in paths.CONFIGURATIONS.split())
         texts = (file.read_text("utf-8", "replace") for file in files if os.access(file, os.R_OK) and file.is_file())
@@ -274,7 +278,7 @@ def run_options(*, cache: str, seed: str | None) -> Decorator:
         option("--concurrency N", Count(1), requests, default=stated("concurrency", "32")),
         option("--rpm N", Count(1), f"requests {minute.format('RPM')}", default=stated("rpm")),
         option("--tpm N", Count(1), f"tokens {minute.format('TPM')}", default=stated("tpm")),
-        option("--cache-dir DIR", A_FOLDER, f"where replies are kept (default: {cache})", default=stated("cache_dir")),
+        option("--cache-dir DIR", A_FOLDER, f"where replies are kept (default: {cache})"),
         *([] if seed is None else [option("--seed N", WHOLE, seed, default=0)]),
     )
 

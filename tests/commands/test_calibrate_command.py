@@ -155,7 +155,7 @@ def test_an_interrupt_is_one_line(call: Call, tmp_path: Path) -> None:
 
 
 def test_a_command_takes_the_settings_of_the_suite(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_server: FakeOpenAI
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_server: FakeOpenAI, ragmetrics: Call
 ) -> None:
     """An option and a variable count before the file, whose paths begin at its folder; conftest.py is not run."""
     (tmp_path / "conftest.py").write_text("raise SystemExit('it runs')", "utf-8")
@@ -177,6 +177,9 @@ def test_a_command_takes_the_settings_of_the_suite(
     assert said[0] not in told(call(*local, "--judge=local"), 0, "faithfulness by local (heuristic)")
     ini.write_text("[pytest]\nrag_judge = gpt\n", "utf-8")
     told(call(*local), 1, f"rag_judge in {ini}: 'gpt' is not one of auto", "or set RAGMETRICS_JUDGE")
+    # What asks no judge does not read it.
+    told(ragmetrics("report", "diff", "a.json", "b.json"), 1, "ragmetrics: a.json: ")
+    told(ragmetrics("generate", "../labels.jsonl", "-o", "a.jsonl", "--check"), 2, "a.jsonl is no file")
     monkeypatch.setenv("RAGMETRICS_JUDGE", "local")
     assert told(call(*local), 0, "faithfulness by local (heuristic)").count("is from") == 0
     ini.write_text("[pytest]\naddopts = -p ragmetrics --rag-judge=local --no-such\n", "utf-8")

@@ -37,8 +37,10 @@ NO_JSON = "bad.json: not JSON: "
         (f"{CALIBRATE} --json=./labels.jsonl", 2, "--json would replace the labelled answers: name another file"),
         (f"{CALIBRATE} --seed=x", 2, "'--seed': 'x' is not a whole number"),
         (f"{CALIBRATE} --cache-dir=labels.jsonl", 2, "'--cache-dir': 'labels.jsonl' is not a folder: name a folder"),
-        (f"RAGMETRICS_CACHE_DIR=labels.jsonl {CALIBRATE}", 2, "'--cache-dir': 'labels.jsonl' is not a folder"),
-        ("RAGMETRICS_CACHE_DIR=labels.jsonl cache stats", 2, "'--dir': 'labels.jsonl' is not a folder"),
+        *(
+            (f"RAGMETRICS_CACHE_DIR=labels.jsonl {line}", 1, "'labels.jsonl' is not a folder: name a folder in RAGMETR")
+            for line in (CALIBRATE, "cache stats")
+        ),
         ("RAGMETRICS_CACHE_DIR=none cache stats", 1, "none: there is no cache"),
         ("cache --dir= stats", 2, "'--dir': '' is no folder name: name a folder"),
         (f"{CALIBRATE} --aim=f1", 2, "'--aim': 'f1' is not one of 'balanced-accuracy', 'kappa'"),
