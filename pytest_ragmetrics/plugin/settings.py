@@ -333,7 +333,7 @@ class Settings:
         _kinds,
         None,
         "Run the tests of rows again on mutants of their answers, with one planted fault each, and say which faults no "
-        "test notices: of these kinds, such as number,negation (without KIND: all). They count in no gate and no file.",
+        "test notices: of these kinds, such as number,negation (without KIND: all). They count in no gate or metric.",
         in_ini=False,
         metavar="KIND,...",
         nargs="?",
