@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -86,6 +87,10 @@ class MutationTable:
         self.judged, self.judges, self.kinds, self.rows, self.seed = judged, judges, kinds, rows, seed
         self._of_kind = {kind: [each for each in judged if each.kind == kind] for kind in kinds}
         self._columns = [*judges, _ANY]
+        short = {name: name.rpartition("::")[2] for name in self._columns}
+        taken = Counter(short.values())
+        #: What judges are called, tests without their module where that is unique.
+        self.names = {name: it if taken[it] == 1 else name for name, it in short.items()}
         self.survivors = [each for each in judged if each.killed is False]
         found, of = self._count(judged, _ANY)
         self.share = found / of if of else None
@@ -106,7 +111,7 @@ class MutationTable:
             (kind, str(len(of)), *(_cell(self._count(of, name)) for name in self._columns))
             for kind, of in (*self._of_kind.items(), (_ALL, self.judged))
         ]
-        heads = [shortened(name, _WIDEST_HEAD) for name in self._columns]
+        heads = [shortened(it, _WIDEST_HEAD) for it in self.names.values()]
         what = f"{counted(self.rows, 'row')}, {counted(len(self.judged), 'mutant')}"
         yield f"{what}; how many were noticed, of how many with a verdict:"
         yield from (line.rstrip() for line in text_table([(*_HEAD, *heads), *rows]))

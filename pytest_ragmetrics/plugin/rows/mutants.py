@@ -7,7 +7,7 @@ the last test is torn down, while the fixtures of the session are there.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -244,13 +244,6 @@ class MutantTests:
         self._session.mutants = dump(Trials(tried=self._tried, left=left))
 
 
-def _short(functions: Collection[str]) -> dict[str, str]:
-    """Return names of functions, without their module where they are unique."""
-    short = {it: it.rpartition("::")[2] for it in functions}
-    taken = Counter(short.values())
-    return {it: name if taken[name] == 1 else it for it, name in short.items()}
-
-
 class MutationReport:
     """The hooks of the process that reports: the table of mutants, and the exit status if too few were noticed."""
 
@@ -275,19 +268,18 @@ class MutationReport:
     def _table(self) -> MutationTable:
         """The table; a mutant of a row in the tests of several functions is one, which any of them may kill."""
         tried, settings = self._trials.tried, self._session.settings
-        names = _short({it.function for it in tried})
         found: defaultdict[tuple[str, str], list[Tried]] = defaultdict(list)
         for it in tried:
             found[it.kind, it.text].append(it)
         return MutationTable(
-            [self._judged(each, names) for each in found.values()],
-            judges=sorted(names.values()),
+            [self._judged(each) for each in found.values()],
+            judges=sorted({it.function for it in tried}),
             kinds=settings.mutate or (),
             rows=len({it.row for it in tried}),
             seed=settings.seed or 0,
         )
 
-    def _judged(self, tried: Sequence[Tried], names: Mapping[str, str]) -> MutantRecord:
+    def _judged(self, tried: Sequence[Tried]) -> MutantRecord:
         """Return what became of one mutant; a function with other parameters has several tests of it."""
         known: defaultdict[str, list[bool]] = defaultdict(list)
         for it in tried:
@@ -297,7 +289,7 @@ class MutationReport:
         return MutantRecord(
             kind=tried[0].kind,
             text=tried[0].text,
-            verdicts={names[it.function]: any(known[it.function]) if known[it.function] else None for it in tried},
+            verdicts={it.function: any(known[it.function]) if known[it.function] else None for it in tried},
             fails=any(it.reason for it in tried),
             measured={name: any(name in it.held for it in tried) for each in tried for name in each.scores},
         )
