@@ -377,7 +377,7 @@ class RunReport:
         try:
             # pytest shows the warnings of tests, and none of what runs behind them.
             with warnings.catch_warnings(record=True) as caught, context.changed(private=session):
-                warnings.simplefilter("always", UserWarning)
+                warnings.simplefilter("default", UserWarning)
                 loop.run(blame_worse(comparison, session, found, way=session.way_of, rows=rows))
         finally:
             self._warnings += [str(it.message) for it in caught if it.category is UserWarning]

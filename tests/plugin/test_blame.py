@@ -119,6 +119,33 @@ def test_a_former_score_that_was_luck_blames_the_judge(run: RunPytest, server: F
     )
 
 
+#: A judge that warns whenever it is asked.
+WARNING = """
+    import warnings
+    class Judge:
+        name = "warning"
+        async def complete(self, messages, schema):
+            warnings.warn("this judge is slow")
+            return '{"reason": "So.", "verdict": "%s"}' % ("no" if "blue" in str(messages) else "yes")
+"""
+WARNED = """
+    import os
+    import pytest
+    SAID = "Moss is blue." if os.environ.get("CHANGES") else "Moss is green."
+    ROWS = [{"id": f"q{n}", "question": f"What is {n}?", "response": SAID} for n in range(3)]
+    @pytest.mark.rag_dataset(ROWS, metrics={"coherence": 0.8})
+    def test_a(rag_sample): pass
+"""
+
+
+def test_a_warning_of_a_judge_is_told_once(run: RunPytest) -> None:
+    judge = ("--rag-judge=warning_of_blame:Judge", "-W", "default")
+    run(*judge, "--rag-json=main.json", warning_of_blame=WARNING, test_it=WARNED).assert_outcomes(passed=3, warnings=1)
+    result = run(*judge, "--rag-baseline=main.json", "--rag-blame", "--rag-cache=off", env={"CHANGES": "1"})
+    result.shows("*3 worse: *", failed=3, warnings=1)
+    assert str(result.stdout).count("warning: this judge is slow") == 1
+
+
 def test_without_texts_it_says_what_to_give(run: RunPytest, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="import pytest_ragmetrics as rag\ndef test_a(): rag.assert_exact_match('a', 'a')")
     run("--rag-blame", "--rag-history=past").shows("blame: no texts to compare with: give --rag-baseline=FILE, *")
