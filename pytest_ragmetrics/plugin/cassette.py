@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_ragmetrics.plugin.recorder import ATTRIBUTE
 from pytest_ragmetrics.plugin.settings import Settings
 from pytest_ragmetrics.plugin.xdist import FromWorker
 
@@ -64,9 +65,13 @@ class RunCassette:
         return Cassette.sent(file, self._sent)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        """Note whether a test was skipped; one that failed as expected was not, unless it never began."""
+        """Note whether a test was skipped; one that failed as expected was not, unless it never began.
+
+        Nor was a gate with nothing to compare with: it asks no judge.
+        """
         began = report.when not in ("setup", "collect")
-        self.left_out += report.skipped and not (began and hasattr(report, "wasxfail"))
+        decided = getattr(getattr(report, ATTRIBUTE, None), "gate", None) is not None
+        self.left_out += report.skipped and not decided and not (began and hasattr(report, "wasxfail"))
 
     # A module may be skipped as well.
     pytest_collectreport = pytest_runtest_logreport

@@ -96,6 +96,20 @@ def test_a_partial_run_only_adds(run: RunPytest, recorded: Path, args: list[str]
     assert sorted(things_in(recorded)) == ["hose", "lamp", "pump", "seal", "valve"]
 
 
+@pytest.mark.parametrize("workers", [[], ONE])
+def test_a_gate_that_is_skipped_leaves_no_test_out(run: RunPytest, recorded: Path, workers: list[str]) -> None:
+    """A first regression gate has no baseline; it asks no judge, so replies that are not used are of no test."""
+    gated = """
+        QUOTED = ["quoted_spans_alignment"]
+        @pytest.mark.rag_gate("quoted_spans_alignment", regression=True)
+        @pytest.mark.rag_dataset([{"response": "'It is blue.'", "contexts": ["It is blue."]}], metrics=QUOTED)
+        def test_row(rag_sample): pass
+    """
+    result = run(*RECORDING, *workers, env={"THINGS": "pump lamp"}, test_gated=gated)
+    result.shows("*answers.jsonl: written, 2 answers, 1 added, 3 dropped", passed=3, skipped=1)
+    assert sorted(things_in(recorded)) == ["lamp", "pump"]
+
+
 def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
     recorded.write_text("<<<<<<< HEAD\n" + recorded.read_text("utf-8"), "utf-8")
     before = recorded.read_bytes()
