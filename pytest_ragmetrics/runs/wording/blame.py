@@ -60,6 +60,8 @@ def blame_text(blame: Blame) -> str:
     >>> blame_text(Blame(part="retriever", cells=(1.0, 0.0, 1.0, 0.0), again=(0.0,)))
     'retriever: old answer, old passages 1.00; old answer, new passages 0.00; new answer, old passages 1.00; \
 new answer, new passages 0.00, judged again 0.00'
+    >>> blame_text(Blame(part="chance"))
+    'chance: the regression gate of the set shows no drop'
     """
     pairs = zip(_CELLS, blame.cells, strict=False)
     parts = [f"{name} {score:.2f}" for name, score in pairs if score is not None]
@@ -69,4 +71,5 @@ new answer, new passages 0.00, judged again 0.00'
         before, after = format_apart(blame.recalls[0], blame.recalls[1])
         parts.append(f"of the reference the old passages have {before}, the new ones {after}")
     parts += ["the answer should have refused"] if blame.should_refuse else []
+    parts += ["the regression gate of the set shows no drop"] if blame.part == "chance" else []
     return f"{blame.part}: {'; '.join(filter(None, [blame.reason, *parts]))}".removesuffix(": ")
