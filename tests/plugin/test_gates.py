@@ -249,7 +249,7 @@ def test_a_proven_drop_fails_its_gate(run: RunPytest) -> None:
     result = run("-rs", "--rag-json=before.json", test_drop=DROP)
     result.assert_outcomes(passed=20, skipped=2)
     result.shows(
-        "gate: points against the baseline: skipped (no baseline: --rag-json=FILE writes one, and --rag-base*",
+        "gate: points against the baseline: skipped (no baseline has its scores yet: --rag-json=FILE writes *",
         "SKIPPED [[]2[]] test_drop.py:*: there is no baseline to compare with: give --rag-baseline=FILE, which *",
     )
     files = ("--rag-markdown=out.md", "--rag-report=out.html", "--junitxml=out.xml")

@@ -32,7 +32,7 @@ WORSE = "7 of 40 rows got worse, 1 better;"
 SO = "if nothing had changed, so large a drop"
 ONE_OF = f"{WORSE} {SO} in one of the metrics comes in 2 % of runs (limit 5 %))"
 
-NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
+NO_BASELINE = "no baseline has its scores yet: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
 
 
 def gated(found: GateRecord, name: str = "test_gate") -> Row:

@@ -320,7 +320,7 @@ def _unscored(gate: GateRecord) -> str:
     return f"{gate.unscored} unscored" if gate.unscored else ""
 
 
-_NO_BASELINE = "no baseline: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
+_NO_BASELINE = "no baseline has its scores yet: --rag-json=FILE writes one, and --rag-baseline=FILE compares with it"
 
 
 def gate_counts(gate: GateRecord) -> list[str]:
