@@ -73,11 +73,11 @@ WORDS = st.text(alphabet="abAB1 .", min_size=1, max_size=3).map(str.strip).filte
 
 @given(WORDS, st.text(alphabet="abAB12 ,;", max_size=12).map(lambda text: f"x {text} x"))
 def test_words_are_those_of_a_regular_expression(text: str, response: str) -> None:
-    """Where nothing is folded but case, and no sign, comma or space stands between digits."""
-    response = re.sub(r"(?<=\d)[ ,;]+(?=\d)", " a ", response)
-    expected = re.search(rf"\b{text}\b", response, re.IGNORECASE)
+    """Where nothing is folded but case, and no sign stands before a digit; of several places any may be told."""
+    response = re.sub(r"[ ,;]+(?=\d)", " a ", response)
+    places: list[Any] = [found.span() for found in re.finditer(rf"\b{text}\b", response, re.IGNORECASE)]
     (verdict,) = Contains(all=[text]).score(response=response).verdicts
-    assert (verdict.start, verdict.end) == ((None, None) if expected is None else expected.span())
+    assert (verdict.start, verdict.end) in (places or [(None, None)])
 
 
 def test_the_share_of_conditions() -> None:
