@@ -51,6 +51,8 @@ class RunCassette:
         self._config = config
         self._settings = settings
         self._sent = sent
+        #: Whether what was recorded could not be written.
+        self.failed = False
         #: How many tests of the project this process is known not to have run, and how many of them were deselected.
         self.left_out = 0
         self.deselected = 0
@@ -113,7 +115,9 @@ class RunCassette:
             saved = cache.save(complete=complete, keep=settings.cassette_keep, others=others)
             edited = cache.edited(others)
         except (CacheError, OSError) as error:
-            return [f"{settings.cassette}: NOT written, {error}"] if cache.mode != "replay" else []
+            self.failed = cache.mode != "replay"
+            why = getattr(error, "strerror", None) or error
+            return [f"{settings.cassette}: NOT written, {why}"] if self.failed else []
         lines = []
         if saved is not None:
             from pytest_ragmetrics.runs.wording.figures import counted  # not at start-up

@@ -264,7 +264,7 @@ class RunReport:
 
         A run whose files could not be written has not passed: their readers would read old ones.
         """
-        found = [*self._session.finish(exitstatus), *self._session.drift.notes]
+        found = [*self._session.finish(session, exitstatus), *self._session.drift.notes]
         self._notes = [*self.collector.rejudged, *found]
         if self._unblamed and self._settings.blame and self.collector.has_scores and not self._settings.dry_run:
             self._notes.append(self._unblamed)

@@ -282,12 +282,17 @@ class PytestSession:
         queue = self.engine.queue
         return progress.waiting if queue is None else queue.state
 
-    def finish(self, exit_status: int) -> list[str]:
-        """Write the cassette at the end of the run, and return what the summary says of it and of the budget."""
+    def finish(self, session: pytest.Session, exit_status: int) -> list[str]:
+        """Write the cassette at the end of the run, and return what the summary says of it and of the budget.
+
+        A run whose cassette could not be written has not passed.
+        """
         settings, rows = self.settings, self.workers.ended()
         records = settings.cassette is not None and not self.dry_run
         used = self._has_engine or any(row and row.used for row in rows)
         lines = self.cassette.save(self.engine.cache, exit_status, rows) if records and used else []
+        if self.cassette.failed and exit_status == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         queue = self.engine.queue if self._has_engine else None
         batches = [] if queue is None else queue.summary(self.engine.cache.holds)
         lines += [*self._given_up(rows), *self._waited(rows), *self._shared([row.remote for row in rows if row])]

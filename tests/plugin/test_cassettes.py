@@ -118,6 +118,25 @@ def test_an_unresolved_merge_is_named(run: RunPytest, recorded: Path) -> None:
     assert recorded.read_bytes() == before
 
 
+@pytest.mark.parametrize("workers", [[], ONE])
+def test_a_cassette_that_cannot_be_written_fails_the_run(
+    run: RunPytest, server: FakeOpenAI, pytester: pytest.Pytester, workers: list[str]
+) -> None:
+    """Its folder becomes a file while the tests run; the next run would ask for all of it again."""
+    (pytester.path / "kept").mkdir()
+    suite = """
+        from pathlib import Path
+        from pytest_ragmetrics import assert_faithful
+        def test_pump():
+            assert_faithful("The pump is blue.", ["The pump is blue."])
+            Path("kept").rmdir()
+            Path("kept").write_text("")
+    """
+    result = run("--rag-cassette=kept/answers.jsonl", "--rag-judge=openai:gpt-mine", *workers, test_moved=suite)
+    result.shows("*kept/answers.jsonl: NOT written, * directory", passed=1)
+    assert result.result.ret == pytest.ExitCode.TESTS_FAILED
+
+
 def test_a_key_is_never_written(run: RunPytest, recorded: Path) -> None:
     key = "sk-proj-" + "0123456789abcdefghij"
     leak = f"def test_leak(): assert_relevant('Which key is it?', 'The key is {key}.', min=0.1)"
